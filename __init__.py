@@ -1,0 +1,1 @@
+"""Tachograph: runs an LLM agent, records every step, and rebuilds the run from the record."""

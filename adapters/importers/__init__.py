@@ -1,0 +1,1 @@
+"""Foreign transcripts to recorded runs, one module a format."""

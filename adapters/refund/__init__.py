@@ -1,0 +1,1 @@
+"""The bundled refund agent, on a small shop of its own."""

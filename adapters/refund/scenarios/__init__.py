@@ -1,0 +1,1 @@
+"""Scripted conversations with the refund agent, one file each."""

@@ -1,0 +1,1 @@
+"""Where runs are recorded, one module a database."""

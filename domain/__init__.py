@@ -1,0 +1,1 @@
+"""The pure core: events, fold, decisions. No clock, no randomness, no input or output."""

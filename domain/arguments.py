@@ -1,0 +1,135 @@
+"""
+The arguments of a call, from the text that the model produced.
+
+Rules: a missing, null or empty text is `{}`. A number with a fraction or an exponent must be one that a
+double can hold, since validation goes through one; money with more digits is sent as a string. Nothing is
+repaired, evaluated, or coerced: `"5"` is not 5, `true` is not 1, and a doubled key is refused.
+"""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from decimal import Decimal
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tachograph.domain.events import ErrorCode
+from tachograph.domain.values import DEPTH_MAX, json_text
+
+SIZE_MAX: Final = 1_000_000
+_ERRORS_SHOWN_MAX: Final = 20
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+
+class ArgumentsRefused(ValueError):
+    """The arguments can't be used; `str(exc)` is the message for the model."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code: ErrorCode = code
+
+
+def parse_arguments(raw: str | None, model: type[Arguments]) -> Arguments:
+    """
+    Validate raw arguments strictly against a tool's model.
+
+    Raises:
+        ArgumentsRefused: With the code `invalid_json`, `duplicate_key`, `arguments_not_object` or
+            `invalid_arguments`.
+    """
+    text = raw if raw and raw.strip() else "{}"
+    if text != "{}":
+        _check_json(text)
+    try:
+        return model.model_validate_json(text, strict=True)
+    except ValidationError as exc:
+        malformed = exc.errors(include_url=False, include_input=False)[0]["type"] == "json_invalid"
+        code: ErrorCode = "invalid_json" if malformed else "invalid_arguments"
+        raise ArgumentsRefused(code, _problems(exc)) from exc
+
+
+def canonical_arguments(arguments: BaseModel) -> str:
+    """Return validated arguments as JSON text, fields in the model's order, defaults included."""
+    return json_text(arguments)
+
+
+def arguments_digest(canonical: str) -> str:
+    """Return the SHA-256 of canonical arguments, in hexadecimal."""
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _check_json(text: str) -> None:
+    if len(text) > SIZE_MAX:
+        raise ArgumentsRefused(
+            "invalid_json", f"The arguments have {len(text)} characters; at most {SIZE_MAX}."
+        )
+    try:
+        parsed = json.loads(
+            text,
+            object_pairs_hook=_object_without_doubles,
+            parse_float=_exact_number,
+            parse_constant=_no_constant,
+        )
+    except ArgumentsRefused:
+        raise
+    except RecursionError:
+        raise ArgumentsRefused("invalid_json", "The arguments are nested too deep.") from None
+    except (ValueError, ArithmeticError) as exc:
+        raise ArgumentsRefused("invalid_json", f"The arguments are not valid JSON: {exc}") from exc
+    if not isinstance(parsed, dict):
+        raise ArgumentsRefused(
+            "arguments_not_object", "The arguments must be a JSON object, with each argument a key."
+        )
+    if _depth(parsed) > DEPTH_MAX:
+        raise ArgumentsRefused("invalid_json", f"More than {DEPTH_MAX} levels of nesting.")
+
+
+def _object_without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        [(double, _)] = Counter(key for key, _ in pairs).most_common(1)
+        raise ArgumentsRefused(
+            "duplicate_key", f"The key {double[:100]!r} stands twice in one object; send it once."
+        )
+    return result
+
+
+def _exact_number(lexeme: str) -> float:
+    value = float(lexeme)
+    if not math.isfinite(value) or Decimal(lexeme) != Decimal(repr(value)):
+        raise ArgumentsRefused(
+            "invalid_json",
+            f"The number {lexeme[:40]} has more digits than can be read exactly; send it as a string.",
+        )
+    return value
+
+
+def _no_constant(name: str) -> Any:
+    raise ArgumentsRefused("invalid_json", f"{name} is not a JSON number.")
+
+
+def _depth(value: object) -> int:
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [
+            member
+            for parent in level
+            if isinstance(parent, (dict, list))
+            for member in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+    return depth
+
+
+def _problems(exc: ValidationError) -> str:
+    errors = exc.errors(include_url=False, include_input=False, include_context=False)
+    lines = [
+        f"{'.'.join(map(str, error['loc'])) or 'arguments'}: {error['msg']}"
+        for error in errors[:_ERRORS_SHOWN_MAX]
+    ]
+    if len(errors) > _ERRORS_SHOWN_MAX:
+        lines.append(f"and {len(errors) - _ERRORS_SHOWN_MAX} more")
+    return "Invalid arguments. " + "; ".join(line[:300] for line in lines)

@@ -1,0 +1,46 @@
+"""The checks that a call passes before its handler runs."""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from tachograph.domain.agent import Agent
+from tachograph.domain.arguments import ArgumentsRefused, parse_arguments
+from tachograph.domain.context import TrustedContext
+from tachograph.domain.events import CallRequest, ErrorCode
+from tachograph.domain.tools import Tool, permitted
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyCall:
+    """A call that passed every check."""
+
+    request: CallRequest
+    tool: Tool
+    arguments: BaseModel
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCall:
+    """A call that never reaches a handler; `message` goes to the model."""
+
+    request: CallRequest
+    code: ErrorCode
+    message: str
+
+
+def check_call(agent: Agent, trusted: TrustedContext, call: CallRequest) -> ReadyCall | RefusedCall:
+    """Find the tool, check that it may be used, parse and validate the arguments: in that order."""
+    known = f"Tools: {', '.join(sorted(agent.known_names))}."
+    if not call.name.strip():
+        return RefusedCall(call, "empty_tool_name", f"A call needs a tool's name. {known}")
+    tool = agent.tools_by_name.get(call.name)
+    if tool is None:
+        message = f"There is no tool {call.name[:100]!r}. {known}"
+        return RefusedCall(call, "unknown_tool", message)
+    if tool.name not in agent.work_names or not permitted(tool, trusted):
+        return RefusedCall(call, "not_allowed", f"{tool.name} may not be used in this run.")
+    try:
+        return ReadyCall(call, tool, parse_arguments(call.arguments, tool.arguments))
+    except ArgumentsRefused as refused:
+        return RefusedCall(call, refused.code, str(refused))

@@ -1,0 +1,105 @@
+"""
+TachographError            every error this package raises on purpose
+├── StoreError             the store could not do it; cause in __cause__
+│   ├── VersionConflict    someone else appended first (run_id, expected)
+│   └── CorruptRun         history breaks an invariant (run_id, version)
+├── UnknownEvent           a stored name or schema version without a reader (stored_name)
+├── RunNotFound            no such run in this store (run_id)
+├── RunClosed              the run has ended already (run_id)
+├── RunOpen                the run is under way already (run_id)
+├── RunTakenOver           another process resumed the run; this one stopped (run_id)
+├── ModelError             the model gave no answer; the run stays open and can be resumed
+├── InvalidId              an id breaks the rule for ids (field, rule)
+├── InvalidAgent           an agent's or a tool's definition is wrong
+└── ImportRejected         a foreign file does not have the form it should have
+"""
+
+from uuid import UUID
+
+
+class TachographError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class StoreError(TachographError):
+    """The store could not do what was asked; the driver's error is the cause."""
+
+
+class VersionConflict(StoreError):
+    """Another writer appended to the run first."""
+
+    def __init__(self, run_id: UUID, expected: int) -> None:
+        super().__init__(f"run {run_id} has moved past version {expected}: another process appended first")
+        self.run_id = run_id
+        self.expected = expected
+
+
+class CorruptRun(StoreError):
+    """A run's stored history breaks an invariant of the record."""
+
+    def __init__(self, run_id: UUID | None, version: int, why: str) -> None:
+        super().__init__(f"run {run_id or '(unknown)'} is corrupt at version {version}: {why}")
+        self.run_id = run_id
+        self.version = version
+        self.why = why
+
+
+class UnknownEvent(TachographError):
+    """A stored name, or a schema version of it, that no reader here knows."""
+
+    def __init__(self, stored_name: str, why: str = "unknown kind of event") -> None:
+        super().__init__(f"{why}: {stored_name[:100]!r}; a newer release may have written it")
+        self.stored_name = stored_name
+
+
+class RunNotFound(TachographError):
+    """The store holds no such run."""
+
+    def __init__(self, run_id: UUID | str) -> None:
+        super().__init__(f"no run {run_id} in this store; `tachograph runs` lists them")
+        self.run_id = run_id
+
+
+class RunClosed(TachographError):
+    """The run has ended; nothing can be added to it."""
+
+    def __init__(self, run_id: UUID, outcome: str) -> None:
+        super().__init__(f"run {run_id} has ended already ({outcome})")
+        self.run_id = run_id
+
+
+class RunOpen(TachographError):
+    """The request's run exists and has not ended."""
+
+    def __init__(self, run_id: UUID) -> None:
+        super().__init__(f"run {run_id} is under way; if its process died, `tachograph resume {run_id}`")
+        self.run_id = run_id
+
+
+class RunTakenOver(TachographError):
+    """Another process appended to the run, so this one no longer owns it."""
+
+    def __init__(self, run_id: UUID) -> None:
+        super().__init__(f"run {run_id} was taken over by another process; nothing more was done")
+        self.run_id = run_id
+
+
+class ModelError(TachographError):
+    """The model gave no answer after its retries; the run stays open and can be resumed."""
+
+
+class InvalidId(TachographError, ValueError):
+    """An id breaks the one rule for ids."""
+
+    def __init__(self, field: str, rule: str) -> None:
+        super().__init__(f"{field} is not acceptable: it must be {rule}")
+        self.field = field
+        self.rule = rule
+
+
+class InvalidAgent(TachographError, ValueError):
+    """An agent's or a tool's definition is wrong."""
+
+
+class ImportRejected(TachographError):
+    """A foreign file does not have the form its format asks for."""

@@ -1,0 +1,222 @@
+"""
+What is recorded of a run: seven kinds of fact, and nothing else.
+
+The stored names (`kind`) and the shapes are the storage format: neither is ever reused or renamed.
+A changed shape gets the next SCHEMA_VERSION and an upcaster in `codec.py`. Texts that came from a
+model or a tool are kept as text, so that a number keeps the digits it was written with.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from tachograph.domain.budget import Budget, Totals, Usage
+from tachograph.domain.context import TrustedContext
+from tachograph.domain.personal import PERSONAL, PersonalText
+
+SCHEMA_VERSION = 1
+
+Outcome = Literal["answered", "needs_clarification", "approval_requested", "handed_off", "blocked"]
+Effect = Literal["read", "idempotent", "once"]
+FinishReason = Literal[
+    "stop", "tool_calls", "length", "content_filter", "refusal", "pause", "rejected", "other"
+]
+ErrorCode = Literal[
+    "unknown_tool",
+    "empty_tool_name",
+    "not_allowed",
+    "invalid_json",
+    "duplicate_key",
+    "arguments_not_object",
+    "invalid_arguments",
+    "truncated_turn",
+    "rejected_turn",
+    "tool_execution_failed",
+    "timed_out",
+    "interrupted",
+    "unserializable_output",
+    "output_too_large",
+    "outcome_unknown",
+]
+
+
+class Message(BaseModel):
+    """One message that entered the run from outside the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: PersonalText
+
+
+class CallRequest(BaseModel):
+    """A tool call as the model asked for it. `call_key` is ours ("3.1" = step 3, call 1)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    call_key: str
+    provider_id: str | None = None
+    name: str
+    arguments: Annotated[str | None, PERSONAL] = None
+
+
+class Source(BaseModel):
+    """Where an imported run comes from. `clock` says how far the recorded times can be trusted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: str
+    digest: str
+    conversation: int
+    stretch: int
+    first_message: int
+    last_message: int
+    label: str | None = None
+    clock: Literal["none", "conversation", "message"] = "none"
+    unanswered: tuple[Message, ...] = ()
+
+
+class RunEvent(BaseModel):
+    """What all events share. `recorded_at` is aware UTC; order comes from the version alone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: ClassVar[str]
+    recorded_at: AwareDatetime
+
+
+class RunStarted(RunEvent):
+    """A run began: who asked, with which agent, what was said, and what it may cost."""
+
+    kind: ClassVar[str] = "run_started"
+
+    agent: str
+    agent_version: str
+    definition_digest: str
+    catalogue_digest: str
+    context: TrustedContext
+    input: tuple[Message, ...]
+    budget: Budget
+    owner: str
+    request_id: str | None = None
+    continues: UUID | None = None
+    forked_from: UUID | None = None
+    source: Source | None = None
+    altered: tuple[str, ...] | None = None
+
+
+class ModelTurn(RunEvent):
+    """The model answered. Recorded before anything of it is looked at or executed."""
+
+    kind: ClassVar[str] = "model_turn"
+
+    step: int = Field(ge=1)
+    model_asked: str
+    model_answered: str | None = None
+    request_digest: str
+    text: Annotated[str | None, PERSONAL] = None
+    calls: tuple[CallRequest, ...] = ()
+    finish_reason: FinishReason
+    finish_reason_raw: str | None = None
+    refusal: Annotated[str | None, PERSONAL] = None
+    error: Annotated[str | None, PERSONAL] = None
+    usage: Usage = Usage()
+    cost_usd: Decimal | None = None
+    latency_ms: int = Field(ge=0)
+    response_id: str | None = None
+    provider_state: Annotated[str | None, PERSONAL] = None
+    altered: tuple[str, ...] | None = None
+
+
+class ToolStarted(RunEvent):
+    """A handler that can change the world is about to run; durable before it does."""
+
+    kind: ClassVar[str] = "tool_started"
+
+    call_key: str
+    name: str
+    effect: Literal["idempotent", "once"]
+    arguments_digest: str
+    idempotency_key: str
+
+
+class ToolCall(RunEvent):
+    """A call succeeded. `arguments` and `output` are JSON text; the model saw `output`."""
+
+    kind: ClassVar[str] = "tool_call"
+
+    call_key: str
+    name: str
+    arguments: PersonalText
+    output: PersonalText
+    duration_ms: int = Field(ge=0)
+
+
+class ToolError(RunEvent):
+    """A call failed. The model saw `message`; `detail` is for the auditor."""
+
+    kind: ClassVar[str] = "tool_error"
+
+    call_key: str
+    name: str
+    code: ErrorCode
+    message: PersonalText
+    detail: Annotated[str | None, PERSONAL] = None
+    duration_ms: int = Field(ge=0)
+
+
+class RunResumed(RunEvent):
+    """Another owner took the run over. Calls started and unfinished are in doubt from here on."""
+
+    kind: ClassVar[str] = "run_resumed"
+
+    owner: str
+    actor: Annotated[str, PERSONAL]
+    reason: str
+
+
+class Terminal(RunEvent):
+    """The run ended. `arguments` is JSON text of the terminal call that ended it, if one did."""
+
+    kind: ClassVar[str] = "terminal"
+
+    outcome: Outcome
+    reason: str | None = None
+    call_key: str | None = None
+    tool: str | None = None
+    arguments: Annotated[str | None, PERSONAL] = None
+    actor: Annotated[str | None, PERSONAL] = None
+    totals: Totals
+
+
+Event = RunStarted | ModelTurn | ToolStarted | ToolCall | ToolError | RunResumed | Terminal
+
+EVENT_KINDS: Mapping[str, type[Event]] = MappingProxyType(
+    {
+        cls.kind: cls
+        for cls in (
+            RunStarted,
+            ModelTurn,
+            ToolStarted,
+            ToolCall,
+            ToolError,
+            RunResumed,
+            Terminal,
+        )
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event at its place: version in its run (from 1), position in the whole log."""
+
+    run_id: UUID
+    version: int
+    event: Event
+    position: int = 0

@@ -1,0 +1,140 @@
+"""What the runtime does next: one pure function of the recorded run. The rules of the loop."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tachograph.domain.agent import Agent
+from tachograph.domain.arguments import ArgumentsRefused, canonical_arguments, parse_arguments
+from tachograph.domain.budget import call_limit_reached, turn_limit_reached
+from tachograph.domain.calls import ReadyCall, RefusedCall, check_call
+from tachograph.domain.events import CallRequest, ErrorCode, Outcome
+from tachograph.domain.messages import ModelRequest, RequestMessage, request
+from tachograph.domain.run import RunState, Step
+
+IN_DOUBT: Final = (
+    "The process that ran this call died before it could record the result. It may have taken "
+    "effect; it is not run again."
+)
+_TRUNCATED: Final = "The answer was cut off by its length limit, so this call was not executed."
+_REJECTED: Final = "The provider marked this call as faulty, so it was not executed."
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Ask the model for the next turn."""
+
+    request: ModelRequest
+
+
+@dataclass(frozen=True, slots=True)
+class ExecuteCalls:
+    """Execute or refuse these calls, in this order, recording each."""
+
+    calls: tuple[ReadyCall | RefusedCall, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the run. `arguments` is canonical JSON text of the terminal call, if one ends it."""
+
+    outcome: Outcome
+    reason: str | None = None
+    call: CallRequest | None = None
+    arguments: str | None = None
+
+
+Action = AskModel | ExecuteCalls | Finish
+
+
+def next_action(agent: Agent, run: RunState, history: tuple[RequestMessage, ...] = ()) -> Action:
+    """
+    Choose the next step of an open run from its recorded history alone.
+
+    Args:
+        history: Messages of the runs that this one continues.
+    """
+    assert run.terminal is None, "an ended run has no next action"
+    if run.steps:
+        decided = _after_step(agent, run, run.steps[-1])
+        if decided is not None:
+            return decided
+    limit = turn_limit_reached(run.started.budget, run.totals, run.wall_s)
+    if limit is not None:
+        return Finish("blocked", limit)
+    return AskModel(request(agent, run, history))
+
+
+def _after_step(agent: Agent, run: RunState, step: Step) -> Action | None:
+    """Classify the last turn whole, before any of its calls runs. None: the model goes on."""
+    turn = step.turn
+    if any(getattr(result, "code", None) == "outcome_unknown" for result in step.results):
+        return Finish("blocked", "outcome_unknown")
+    if turn.finish_reason == "content_filter":
+        return Finish("blocked", "content_filtered")
+    if turn.finish_reason == "refusal" or (turn.refusal and not turn.calls):
+        return Finish("blocked", "refused")
+    if not turn.calls:
+        goes_on = turn.finish_reason == "pause" or turn.error is not None
+        return None if goes_on else Finish("blocked", "terminal_tool_missing")
+    if turn.finish_reason == "length":
+        return _refuse_all(run, "truncated_turn", _TRUNCATED)
+    if turn.finish_reason == "rejected":
+        return _refuse_all(run, "rejected_turn", _REJECTED)
+    terminals = [call for call in turn.calls if call.name in agent.terminals_by_name]
+    if terminals and len(turn.calls) > 1:
+        return Finish("blocked", "ambiguous_terminal_calls")
+    if terminals:
+        return None if step.results else _terminal(agent, terminals[0])
+    return _work(agent, run)
+
+
+def _refuse_all(run: RunState, code: ErrorCode, message: str) -> ExecuteCalls | None:
+    refused = tuple(RefusedCall(call, code, message) for call in run.pending)
+    return ExecuteCalls(refused) if refused else None
+
+
+def _terminal(agent: Agent, call: CallRequest) -> Finish | ExecuteCalls:
+    terminal = agent.terminals_by_name[call.name]
+    try:
+        arguments = canonical_arguments(parse_arguments(call.arguments, terminal.arguments))
+    except ArgumentsRefused as refused:
+        return ExecuteCalls((RefusedCall(call, refused.code, str(refused)),))
+    return Finish(terminal.outcome, None, call, arguments)
+
+
+def _work(agent: Agent, run: RunState) -> Action | None:
+    calls: list[ReadyCall | RefusedCall] = []
+    before = [call for step in run.steps for call in step.turn.calls]
+    before = before[: len(before) - len(run.pending)]
+    for call in run.pending:
+        limit = call_limit_reached(
+            run.started.budget,
+            calls=len(before),
+            of_this_tool=sum(other.name == call.name for other in before),
+            identical_in_a_row=_identical_in_a_row(before, call),
+        )
+        if limit is not None:
+            return ExecuteCalls(tuple(calls)) if calls else Finish("blocked", limit)
+        calls.append(_check(agent, run, call))
+        before.append(call)
+    return ExecuteCalls(tuple(calls)) if calls else None
+
+
+def _check(agent: Agent, run: RunState, call: CallRequest) -> ReadyCall | RefusedCall:
+    trusted = run.started.context
+    checked = check_call(agent, trusted, call)
+    if call.call_key in run.in_doubt:
+        effects = {start.effect for start in run.steps[-1].started if start.call_key == call.call_key}
+        today = checked.tool.effect if isinstance(checked, ReadyCall) else "once"
+        if "once" in effects or today == "once":
+            return RefusedCall(call, "outcome_unknown", IN_DOUBT)
+    return checked
+
+
+def _identical_in_a_row(before: list[CallRequest], call: CallRequest) -> int:
+    count = 0
+    for other in reversed(before):
+        if (other.name, other.arguments) != (call.name, call.arguments):
+            break
+        count += 1
+    return count

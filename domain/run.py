@@ -1,0 +1,204 @@
+"""The run: the state that its recorded events fold to, and nothing else."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, assert_never
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from tachograph.domain.budget import Totals
+from tachograph.domain.errors import CorruptRun
+from tachograph.domain.events import (
+    CallRequest,
+    Event,
+    ModelTurn,
+    Recorded,
+    RunResumed,
+    RunStarted,
+    Terminal,
+    ToolCall,
+    ToolError,
+    ToolStarted,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model turn, the results of its calls, and the calls that were started."""
+
+    turn: ModelTurn
+    results: tuple[ToolCall | ToolError, ...] = ()
+    started: tuple[ToolStarted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """A run as its events tell it. `in_doubt`: keys of calls started before a takeover."""
+
+    run_id: UUID
+    version: int
+    started: RunStarted
+    owner: str
+    last_recorded_at: datetime
+    steps: tuple[Step, ...] = ()
+    in_doubt: tuple[str, ...] = ()
+    resumed: tuple[RunResumed, ...] = ()
+    terminal: Terminal | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has its terminal event."""
+        return self.terminal is not None
+
+    @property
+    def pending(self) -> tuple[CallRequest, ...]:
+        """The last turn's calls that have no result, in the order asked for."""
+        if not self.steps:
+            return ()
+        done = {result.call_key for result in self.steps[-1].results}
+        return tuple(call for call in self.steps[-1].turn.calls if call.call_key not in done)
+
+    @property
+    def totals(self) -> Totals:
+        """What the run has used up so far."""
+        costs = [step.turn.cost_usd for step in self.steps if step.turn.cost_usd is not None]
+        results = [result for step in self.steps for result in step.results]
+        return Totals(
+            steps=len(self.steps),
+            tool_calls=sum(isinstance(result, ToolCall) for result in results),
+            tool_errors=sum(isinstance(result, ToolError) for result in results),
+            tokens_in=sum(step.turn.usage.tokens_in for step in self.steps),
+            tokens_out=sum(step.turn.usage.tokens_out for step in self.steps),
+            cost_usd=sum(costs[1:], costs[0]) if costs else None,
+        )
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds between the first and the last event; never negative, whatever the clock did."""
+        return max(0.0, (self.last_recorded_at - self.started.recorded_at).total_seconds())
+
+
+def fold(run_id: UUID, recorded: Iterable[Recorded], state: RunState | None = None) -> RunState:
+    """
+    Rebuild a run's state from its events, in order.
+
+    Args:
+        state: What the events before these folded to; None for a run's first event.
+    Raises:
+        CorruptRun: A version is missing or doubled, or the events contradict each other.
+    """
+    for entry in recorded:
+        expected = state.version + 1 if state else 1
+        if entry.version != expected:
+            raise CorruptRun(run_id, expected, f"found version {entry.version} in its place")
+        state = evolve(run_id, state, entry.event)
+    if state is None:
+        raise CorruptRun(run_id, 0, "it has no events")
+    return state
+
+
+def evolve(run_id: UUID, state: RunState | None, event: Event) -> RunState:
+    """Return the state after one more event. Raises CorruptRun when the event can't follow."""
+    if state is None:
+        if not isinstance(event, RunStarted):
+            raise CorruptRun(run_id, 1, f"it begins with {event.kind}")
+        return RunState(run_id, 1, event, event.owner, event.recorded_at)
+    if state.terminal is not None:
+        raise CorruptRun(run_id, state.version + 1, f"{event.kind} after the terminal")
+    match event:
+        case ModelTurn():
+            return _after_turn(state, event)
+        case ToolStarted():
+            return _after_start(state, event)
+        case ToolCall() | ToolError():
+            return _after_result(state, event)
+        case RunResumed():
+            return _after_resume(state, event)
+        case Terminal():
+            return replace(
+                state,
+                version=state.version + 1,
+                last_recorded_at=event.recorded_at,
+                terminal=event,
+            )
+        case RunStarted():
+            raise CorruptRun(run_id, state.version + 1, "a second run_started")
+        case _:
+            assert_never(event)
+
+
+def state_json(state: RunState) -> str:
+    """Return the state as JSON text: one form, the same for the same events everywhere."""
+    return _STATE.dump_json(state, exclude_none=True).decode()
+
+
+def state_digest(state: RunState) -> str:
+    """Return the SHA-256 of `state_json`, in hexadecimal."""
+    return hashlib.sha256(state_json(state).encode()).hexdigest()
+
+
+_STATE: Final = TypeAdapter(RunState)
+
+
+def _after_turn(state: RunState, turn: ModelTurn) -> RunState:
+    if turn.step != len(state.steps) + 1:
+        raise CorruptRun(state.run_id, state.version + 1, f"step {turn.step} after step {len(state.steps)}")
+    keys = [call.call_key for call in turn.calls]
+    if keys != [f"{turn.step}.{index}" for index in range(1, len(keys) + 1)]:
+        raise CorruptRun(state.run_id, state.version + 1, "call keys out of order")
+    return replace(
+        state,
+        version=state.version + 1,
+        last_recorded_at=turn.recorded_at,
+        steps=(*state.steps, Step(turn)),
+    )
+
+
+def _after_start(state: RunState, event: ToolStarted) -> RunState:
+    step = _step_of(state, event)
+    return replace(
+        state,
+        version=state.version + 1,
+        last_recorded_at=event.recorded_at,
+        steps=(*state.steps[:-1], replace(step, started=(*step.started, event))),
+        in_doubt=tuple(key for key in state.in_doubt if key != event.call_key),
+    )
+
+
+def _after_result(state: RunState, event: ToolCall | ToolError) -> RunState:
+    step = _step_of(state, event)
+    return replace(
+        state,
+        version=state.version + 1,
+        last_recorded_at=event.recorded_at,
+        steps=(*state.steps[:-1], replace(step, results=(*step.results, event))),
+        in_doubt=tuple(key for key in state.in_doubt if key != event.call_key),
+    )
+
+
+def _after_resume(state: RunState, event: RunResumed) -> RunState:
+    in_doubt: tuple[str, ...] = ()
+    if state.steps:
+        begun = {start.call_key for start in state.steps[-1].started}
+        in_doubt = tuple(call.call_key for call in state.pending if call.call_key in begun)
+    return replace(
+        state,
+        version=state.version + 1,
+        last_recorded_at=event.recorded_at,
+        owner=event.owner,
+        in_doubt=in_doubt,
+        resumed=(*state.resumed, event),
+    )
+
+
+def _step_of(state: RunState, event: ToolStarted | ToolCall | ToolError) -> Step:
+    if not any(call.call_key == event.call_key for call in state.pending):
+        raise CorruptRun(
+            state.run_id,
+            state.version + 1,
+            f"{event.kind} for call {event.call_key}, which is not waiting for one",
+        )
+    return state.steps[-1]

@@ -1,0 +1,1 @@
+"""Read models: what the events of many runs add up to."""
