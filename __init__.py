@@ -1,1 +1,44 @@
 """Tachograph: runs an LLM agent, records every step, and rebuilds the run from the record."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tachograph.adapters.models.scripted import ScriptedModel as ScriptedModel
+    from tachograph.adapters.running import RunOutcome as RunOutcome
+    from tachograph.adapters.running import cancel as cancel
+    from tachograph.adapters.running import resume as resume
+    from tachograph.adapters.running import run as run
+    from tachograph.adapters.running import run_sync as run_sync
+    from tachograph.adapters.stores.opening import open_store as open_store
+    from tachograph.domain.agent import Agent as Agent
+    from tachograph.domain.budget import Budget as Budget
+    from tachograph.domain.context import TrustedContext as TrustedContext
+    from tachograph.domain.tools import TerminalTool as TerminalTool
+    from tachograph.domain.tools import ToolContext as ToolContext
+    from tachograph.domain.tools import tool as tool
+
+_HOMES = {
+    "Agent": "domain.agent",
+    "Budget": "domain.budget",
+    "RunOutcome": "adapters.running",
+    "ScriptedModel": "adapters.models.scripted",
+    "TerminalTool": "domain.tools",
+    "ToolContext": "domain.tools",
+    "TrustedContext": "domain.context",
+    "cancel": "adapters.running",
+    "open_store": "adapters.stores.opening",
+    "resume": "adapters.running",
+    "run": "adapters.running",
+    "run_sync": "adapters.running",
+    "tool": "domain.tools",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: `tachograph --help` needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -220,3 +220,17 @@ class Recorded:
     version: int
     event: Event
     position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A stored row that is no event this release knows: shown as such, never dropped."""
+
+    run_id: UUID
+    version: int
+    kind: str
+    why: str
+    position: int = 0
+
+
+Entry = Recorded | Unreadable

@@ -30,8 +30,14 @@ class RequestMessage:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Everything that a model port needs for one turn."""
+    """
+    Everything that a model port needs for one turn.
 
+    `step` is the turn asked for, counted from 1 within the run. It can't be told from the messages,
+    where empty turns are left out; it is not sent, so the digest leaves it out too.
+    """
+
+    step: int
     model: str
     instructions: str
     tools: tuple[ToolOffer, ...]
@@ -54,6 +60,7 @@ _MESSAGES: Final = TypeAdapter(tuple[RequestMessage, ...])
 def request(agent: Agent, run: RunState, history: tuple[RequestMessage, ...] = ()) -> ModelRequest:
     """Return the next request of a run. `history`: what runs that it continues have said."""
     return ModelRequest(
+        step=len(run.steps) + 1,
         model=agent.model_name,
         instructions=agent.instructions,
         tools=agent.offers(run.started.context),

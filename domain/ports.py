@@ -1,6 +1,6 @@
 """What the loop needs from the world. Adapters are named after their technology and the port."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -8,7 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from tachograph.domain.budget import Usage
-from tachograph.domain.events import Event, FinishReason, Recorded
+from tachograph.domain.events import Entry, Event, FinishReason
 from tachograph.domain.messages import ModelRequest
 
 
@@ -64,11 +64,11 @@ class EventStore(Protocol):
         """
         ...
 
-    def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Recorded]:
+    def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
         """Return a run's events in order; up to and including a version. Empty: no such run."""
         ...
 
-    def read_log(self, *, after: int = 0, limit: int = 1000) -> Iterable[Recorded]:
+    def read_log(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return events of all runs in order of position, from the first one past `after`."""
         ...
 

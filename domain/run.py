@@ -13,15 +13,16 @@ from tachograph.domain.budget import Totals
 from tachograph.domain.errors import CorruptRun
 from tachograph.domain.events import (
     CallRequest,
+    Entry,
     Event,
     ModelTurn,
-    Recorded,
     RunResumed,
     RunStarted,
     Terminal,
     ToolCall,
     ToolError,
     ToolStarted,
+    Unreadable,
 )
 
 
@@ -81,19 +82,21 @@ class RunState:
         return max(0.0, (self.last_recorded_at - self.started.recorded_at).total_seconds())
 
 
-def fold(run_id: UUID, recorded: Iterable[Recorded], state: RunState | None = None) -> RunState:
+def fold(run_id: UUID, recorded: Iterable[Entry], state: RunState | None = None) -> RunState:
     """
     Rebuild a run's state from its events, in order.
 
     Args:
         state: What the events before these folded to; None for a run's first event.
     Raises:
-        CorruptRun: A version is missing or doubled, or the events contradict each other.
+        CorruptRun: A version is missing, doubled or unreadable, or the events contradict each other.
     """
     for entry in recorded:
         expected = state.version + 1 if state else 1
         if entry.version != expected:
             raise CorruptRun(run_id, expected, f"found version {entry.version} in its place")
+        if isinstance(entry, Unreadable):
+            raise CorruptRun(run_id, expected, entry.why)
         state = evolve(run_id, state, entry.event)
     if state is None:
         raise CorruptRun(run_id, 0, "it has no events")

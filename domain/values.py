@@ -20,7 +20,7 @@ import base64
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -40,6 +40,19 @@ _ascii_string = json.encoder.encode_basestring_ascii
 class Unserializable(ValueError):
     """A value has no JSON form; the message names the path and the type, never the value."""
 
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._path: list[str] = []
+
+    def inside(self, place: object) -> "Unserializable":
+        """Add a step to the front of the path, while the error travels up."""
+        self._path.insert(0, str(place)[:50])
+        return self
+
+    def __str__(self) -> str:
+        path = "".join(f"/{step}" for step in self._path)
+        return f"{self._what} at {path[:200] or 'the top'}"
+
 
 def json_text(value: object) -> str:
     """
@@ -48,99 +61,93 @@ def json_text(value: object) -> str:
     Raises:
         Unserializable: No treatment for something in it; see the table above.
     """
-    parts: list[str] = []
-    _write(value, "", 0, set(), parts)
-    return "".join(parts)
+    return _write(value, set())
 
 
-def _write(value: object, path: str, depth: int, above: set[int], out: list[str]) -> None:
+def _write(value: Any, above: set[int]) -> str:
     kind = type(value)
     if kind is str:
-        out.append(_text(value))  # type: ignore[arg-type]  # `kind` is exact
-    elif value is None or kind is bool:
-        out.append({None: "null", True: "true", False: "false"}[value])  # type: ignore[index]
-    elif kind is int:
-        out.append(_integer(value, path))  # type: ignore[arg-type]
-    elif kind is float:
-        out.append(_float(value))  # type: ignore[arg-type]
-    elif isinstance(value, (Mapping, list, tuple, set, frozenset, BaseModel)) or (
+        return _text(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return _integer(value)
+    if kind is float:
+        return _float(value)
+    if not _is_container(value):
+        return _leaf(value, above)
+    if len(above) >= DEPTH_MAX:
+        raise Unserializable(f"more than {DEPTH_MAX} levels")
+    if id(value) in above:
+        raise Unserializable("a cycle, which contains itself,")
+    above.add(id(value))
+    text = _container(value, above)
+    above.discard(id(value))
+    return text
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, (dict, list, tuple, set, frozenset, BaseModel, Mapping)) or (
         dataclasses.is_dataclass(value) and not isinstance(value, type)
-    ):
-        if depth >= DEPTH_MAX:
-            raise Unserializable(f"more than {DEPTH_MAX} levels deep at {_place(path)}")
-        if id(value) in above:
-            raise Unserializable(f"a cycle at {_place(path)}: it contains itself")
-        above.add(id(value))
-        _write_container(value, path, depth + 1, above, out)
-        above.discard(id(value))
-    else:
-        out.append(_leaf(value, path, depth, above))
+    )
 
 
-def _write_container(value: Any, path: str, depth: int, above: set[int], out: list[str]) -> None:
+def _container(value: Any, above: set[int]) -> str:
+    if isinstance(value, Mapping):
+        text = _object(value, above)
+        return f'{{"$literal":{text}}}' if len(value) == 1 and next(iter(value)) in _TAGS else text
+    if hasattr(value, "_asdict"):
+        return _object(value._asdict(), above)
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join(_members(value, above))}]"
+    if isinstance(value, (set, frozenset)):
+        return f"[{','.join(sorted(_members(value, above)))}]"
     if isinstance(value, BaseModel):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
-        _write_object(fields | (value.model_extra or {}), path, depth, above, out)
-    elif isinstance(value, Mapping):
-        tagged = len(value) == 1 and next(iter(value)) in _TAGS
-        if tagged:
-            out.append('{"$literal":')
-        _write_object(value, path, depth, above, out)
-        if tagged:
-            out.append("}")
-    elif isinstance(value, (set, frozenset)):
-        members: list[str] = []
-        for member in value:
-            parts: list[str] = []
-            _write(member, f"{path}/*", depth, above, parts)
-            members.append("".join(parts))
-        out.append(f"[{','.join(sorted(members))}]")
-    elif hasattr(value, "_asdict"):
-        _write_object(value._asdict(), path, depth, above, out)
-    elif isinstance(value, (list, tuple)):
-        out.append("[")
-        for index, member in enumerate(value):
-            if index:
-                out.append(",")
-            _write(member, f"{path}/{index}", depth, above, out)
-        out.append("]")
-    else:
-        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        _write_object(fields, path, depth, above, out)
+        return _object(fields | (value.model_extra or {}), above)
+    return _object({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, above)
 
 
-def _write_object(value: Mapping[Any, Any], path: str, depth: int, above: set[int], out: list[str]) -> None:
-    out.append("{")
-    names: set[str] = set()
-    for index, (key, member) in enumerate(value.items()):
-        name = _key(key, path)
-        if name in names:
-            raise Unserializable(f"two keys that both read {name[:50]!r} at {_place(path)}")
-        names.add(name)
-        if index:
-            out.append(",")
-        out.append(f"{_text(name)}:")
-        _write(member, f"{path}/{name[:50]}", depth, above, out)
-    out.append("}")
+def _members(value: Iterable[Any], above: set[int]) -> list[str]:
+    members: list[str] = []
+    for member in value:
+        try:
+            members.append(_write(member, above))
+        except Unserializable as exc:
+            raise exc.inside(len(members)) from None
+    return members
 
 
-def _key(key: object, path: str) -> str:
+def _object(value: Mapping[Any, Any], above: set[int]) -> str:
+    members: dict[str, str] = {}
+    for key, member in value.items():
+        name = key if type(key) is str else _key(key)
+        if name in members:
+            raise Unserializable(f"two keys that both read {name[:50]!r}")
+        try:
+            members[name] = _write(member, above)
+        except Unserializable as exc:
+            raise exc.inside(name) from None
+    return f"{{{','.join([f'{_text(name)}:{text}' for name, text in members.items()])}}}"
+
+
+def _key(key: object) -> str:
     if isinstance(key, Enum):
         key = key.value
     if isinstance(key, str):
-        return str(key)
+        return str.__str__(key)
     if isinstance(key, bool):
         return "true" if key else "false"
     if isinstance(key, (int, UUID, date)):
         return str(key)
-    raise Unserializable(f"a key of type {_type_name(key)} at {_place(path)}")
+    raise Unserializable(f"a key of type {_type_name(key)}")
 
 
-def _leaf(value: object, path: str, depth: int, above: set[int]) -> str:
+def _leaf(value: object, above: set[int]) -> str:
     if isinstance(value, Enum):
-        parts: list[str] = []
-        _write(value.value, path, depth, above, parts)
-        return "".join(parts)
+        return _write(value.value, above)
     if isinstance(value, Decimal):
         return str(value) if value.is_finite() else _tagged_float(value)
     if isinstance(value, (datetime, date, time)):
@@ -155,10 +162,10 @@ def _leaf(value: object, path: str, depth: int, above: set[int]) -> str:
     if isinstance(value, str):
         return _text(str.__str__(value))
     if isinstance(value, int):
-        return _integer(int(value), path)
+        return _integer(int(value))
     if isinstance(value, float):
         return _float(float(value))
-    raise Unserializable(f"a {_type_name(value)} at {_place(path)}")
+    raise Unserializable(f"a {_type_name(value)}")
 
 
 def _text(value: str) -> str:
@@ -170,11 +177,11 @@ def _text(value: str) -> str:
     return _string(value)
 
 
-def _integer(value: int, path: str) -> str:
+def _integer(value: int) -> str:
     try:
         return int.__repr__(value)
     except ValueError as exc:
-        raise Unserializable(f"an integer of too many digits at {_place(path)}") from exc
+        raise Unserializable("an integer of too many digits") from exc
 
 
 def _float(value: float) -> str:
@@ -182,13 +189,10 @@ def _float(value: float) -> str:
 
 
 def _tagged_float(value: float | Decimal) -> str:
-    name = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    is_nan = value.is_nan() if isinstance(value, Decimal) else math.isnan(value)
+    name = "NaN" if is_nan else "Infinity" if value > 0 else "-Infinity"
     return f'{{"$float":"{name}"}}'
 
 
 def _type_name(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"[:200]
-
-
-def _place(path: str) -> str:
-    return path[:200] or "the top"

@@ -1,0 +1,236 @@
+"""Start a run, resume one, cancel one."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from tachograph.adapters.loop import World, drive, record
+from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
+from tachograph.adapters.world import SystemClock, SystemIds
+from tachograph.domain.agent import Agent
+from tachograph.domain.context import TrustedContext
+from tachograph.domain.errors import InvalidAgent, RunClosed, RunNotFound, RunOpen, VersionConflict
+from tachograph.domain.events import Message, Outcome, RunResumed, RunStarted, Terminal
+from tachograph.domain.messages import RequestMessage, conversation
+from tachograph.domain.ports import Clock, EventStore, Ids, Model
+from tachograph.domain.run import RunState, evolve, fold
+from tachograph.domain.text import storable
+
+_REQUESTS: Final = uuid5(NAMESPACE_URL, "urn:tachograph:request")
+_CHAIN_MAX: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended. `arguments`: JSON text of the terminal call, if one ended it."""
+
+    run_id: UUID
+    trace_id: str
+    outcome: Outcome
+    reason: str | None
+    arguments: str | None
+    steps: int
+    version: int
+
+
+async def run(
+    agent: Agent,
+    input: str | Sequence[Message],
+    context: TrustedContext,
+    *,
+    model: Model,
+    store: EventStore | str = DEFAULT_URL,
+    request_id: str | None = None,
+    continues: UUID | None = None,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> RunOutcome:
+    """
+    Run an agent to its end and return the outcome.
+
+    Args:
+        input: What the customer said, or several messages.
+        context: What the caller's session vouches for.
+        store: An open store, or the URL of one that is opened and closed here.
+        request_id: Makes the call repeatable: the same id and tenant give the same run, whose
+            outcome is returned if it has ended.
+        continues: A run whose conversation this one goes on with.
+    Raises:
+        RunOpen: The request's run exists and has not ended.
+        RunNotFound: No run to continue.
+        ModelError, RunTakenOver, StoreError: As `drive`; what is recorded stays.
+    """
+    clock, ids = clock or SystemClock(), ids or SystemIds()
+    with _opened(store) as opened:
+        world = World(opened, model, clock, ids)
+        history = await asyncio.to_thread(_history, opened, agent, continues) if continues else ()
+        run_id = _request_run(context, request_id) if request_id else ids.run_id()
+        messages, notes = _storable_input(input)
+        started = RunStarted(
+            recorded_at=clock.now(),
+            agent=agent.name,
+            agent_version=agent.version,
+            definition_digest=agent.definition_digest,
+            catalogue_digest=agent.catalogue_digest,
+            context=context,
+            input=messages,
+            budget=agent.budget,
+            owner=ids.owner(),
+            request_id=request_id,
+            continues=continues,
+            altered=notes or None,
+        )
+        try:
+            await opened.append(run_id, [started], expected_version=0)
+        except VersionConflict:
+            if request_id is None:
+                raise
+            return outcome_of(_ended(await asyncio.to_thread(load, opened, run_id)))
+        return outcome_of(await drive(agent, evolve(run_id, None, started), world, history))
+
+
+async def resume(
+    agent: Agent,
+    run_id: UUID,
+    *,
+    model: Model,
+    store: EventStore | str = DEFAULT_URL,
+    actor: str = "anonymous",
+    reason: str = "its process ended",
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+) -> RunOutcome:
+    """
+    Take an open run over and carry it to its end.
+
+    The takeover is recorded first, so whoever owned the run can't append to it any more. What is
+    recorded is not done again: no model call for a recorded turn, no second execution of a `once`
+    tool.
+
+    Raises:
+        RunNotFound, RunClosed: There is nothing to resume.
+        RunTakenOver, ModelError, StoreError: As `drive`.
+    """
+    with _opened(store) as opened:
+        world = World(opened, model, clock or SystemClock(), ids or SystemIds())
+        state = await asyncio.to_thread(load, opened, run_id)
+        if state.terminal is not None:
+            raise RunClosed(run_id, state.terminal.outcome)
+        if state.started.agent != agent.name:
+            raise InvalidAgent(f"run {run_id} is of agent {state.started.agent}, not {agent.name}")
+        continued = state.started.continues
+        history = await asyncio.to_thread(_history, opened, agent, continued) if continued else ()
+        taken = RunResumed(recorded_at=world.clock.now(), owner=world.ids.owner(), actor=actor, reason=reason)
+        state = await record(world, state, taken)
+        return outcome_of(await drive(agent, state, world, history))
+
+
+async def cancel(
+    run_id: UUID,
+    *,
+    store: EventStore | str = DEFAULT_URL,
+    actor: str = "anonymous",
+    clock: Clock | None = None,
+) -> RunOutcome:
+    """
+    End an open run as `blocked`, reason `cancelled`; a process that works on it stops at its next step.
+
+    Raises:
+        RunNotFound, RunClosed: There is nothing to cancel.
+        VersionConflict: The run moved on at the same moment; try again.
+    """
+    with _opened(store) as opened:
+        state = await asyncio.to_thread(load, opened, run_id)
+        if state.terminal is not None:
+            raise RunClosed(run_id, state.terminal.outcome)
+        event = Terminal(
+            recorded_at=(clock or SystemClock()).now(),
+            outcome="blocked",
+            reason="cancelled",
+            actor=actor,
+            totals=state.totals,
+        )
+        await opened.append(run_id, [event], expected_version=state.version)
+        return outcome_of(evolve(run_id, state, event))
+
+
+def run_sync(*args: Any, **kwargs: Any) -> RunOutcome:
+    """Do what `run` does, for callers without an event loop."""
+    return asyncio.run(run(*args, **kwargs))
+
+
+def load(store: EventStore, run_id: UUID, *, up_to: int | None = None) -> RunState:
+    """
+    Rebuild a run from the store.
+
+    Raises:
+        RunNotFound: No such run.
+        CorruptRun: Its events don't fold.
+    """
+    entries = store.read(run_id, up_to=up_to)
+    if not entries:
+        raise RunNotFound(run_id)
+    return fold(run_id, entries)
+
+
+def outcome_of(state: RunState) -> RunOutcome:
+    """Return the outcome of an ended run."""
+    terminal = state.terminal
+    assert terminal is not None
+    return RunOutcome(
+        run_id=state.run_id,
+        trace_id=state.started.context.trace_id,
+        outcome=terminal.outcome,
+        reason=terminal.reason,
+        arguments=terminal.arguments,
+        steps=len(state.steps),
+        version=state.version,
+    )
+
+
+def _ended(state: RunState) -> RunState:
+    if not state.ended:
+        raise RunOpen(state.run_id)
+    return state
+
+
+def _history(store: EventStore, agent: Agent, run_id: UUID) -> tuple[RequestMessage, ...]:
+    """Return the conversation of a run and of those that it continues, oldest first."""
+    parts: list[tuple[RequestMessage, ...]] = []
+    following: UUID | None = run_id
+    while following is not None and len(parts) < _CHAIN_MAX:
+        state = load(store, following)
+        parts.append(conversation(state, agent.shown_max))
+        following = state.started.continues
+    return tuple(message for part in reversed(parts) for message in part)
+
+
+def _request_run(context: TrustedContext, request_id: str) -> UUID:
+    return uuid5(_REQUESTS, f"{len(context.tenant)}:{context.tenant}:{request_id}")
+
+
+def _storable_input(
+    input: str | Sequence[Message],
+) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    messages = [Message(role="user", content=input)] if isinstance(input, str) else list(input)
+    notes: list[str] = []
+    for index, message in enumerate(messages):
+        content, altered = storable(f"input.{index}", message.content)
+        messages[index] = Message(role=message.role, content=content)
+        notes += altered
+    return tuple(messages), tuple(notes)
+
+
+@contextmanager
+def _opened(store: EventStore | str) -> Iterator[EventStore]:
+    if not isinstance(store, str):
+        yield store
+        return
+    opened = open_store(store)
+    try:
+        yield opened
+    finally:
+        opened.close()

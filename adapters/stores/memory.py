@@ -1,0 +1,53 @@
+"""
+Runs in memory: for tests and for looking around. Gone with the process.
+
+Also the shortest sample of the EventStore port. It keeps stored bytes, not objects, so that what
+can't be stored elsewhere can't be stored here.
+"""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from tachograph.adapters.stores.mapper import entry_from, stored_bytes
+from tachograph.domain.errors import VersionConflict
+from tachograph.domain.events import Entry, Event
+
+
+class MemoryEventStore:
+    """All runs in one list, in the order in which they were appended."""
+
+    def __init__(self) -> None:
+        self._log: list[tuple[UUID, int, str, bytes]] = []
+        self._runs: dict[UUID, list[int]] = {}
+
+    async def append(self, run_id: UUID, events: Sequence[Event], *, expected_version: int) -> int:
+        """Add events to a run; see the port."""
+        places = self._runs.setdefault(run_id, [])
+        if len(places) != expected_version:
+            raise VersionConflict(run_id, expected_version)
+        rows = [
+            (run_id, version, event.kind, stored_bytes(event))
+            for version, event in enumerate(events, start=expected_version + 1)
+        ]
+        places.extend(range(len(self._log), len(self._log) + len(rows)))
+        self._log.extend(rows)
+        return expected_version + len(rows)
+
+    def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
+        """Return a run's events in order; see the port."""
+        return [self._entry(place) for place in self._runs.get(run_id, [])[:up_to]]
+
+    def read_log(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Return events of all runs in order; see the port."""
+        return [self._entry(place) for place in range(after, min(after + limit, len(self._log)))]
+
+    def head(self) -> int:
+        """Return the position of the last event."""
+        return len(self._log)
+
+    def close(self) -> None:
+        """Do nothing: what is stored goes with the object."""
+
+    def _entry(self, place: int) -> Entry:
+        run_id, version, kind, stored = self._log[place]
+        return entry_from(run_id, version, kind, stored, place + 1)

@@ -1,0 +1,211 @@
+"""
+PostgreSQL as a persistence module of `eventsourcing`.
+
+What differs from the library's own: one statement and one round trip an insert; a trigger takes an
+advisory lock in place of LOCK TABLE, which would need more rights than a writer should have and
+stands in the way of vacuum; no NOTIFY, since readers poll; a version gap is refused; update, delete
+and truncate are refused by triggers; no hidden retry, so that an unknown outcome stays known as one.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from typing import Any, Final, LiteralString, NoReturn, cast
+from uuid import UUID
+
+import psycopg
+from eventsourcing import postgres as library
+from eventsourcing.persistence import (
+    InfrastructureFactory,
+    IntegrityError,
+    Notification,
+    OperationalError,
+    StoredEvent,
+)
+from eventsourcing.utils import Environment, EnvType
+from psycopg.rows import DictRow, dict_row, tuple_row
+
+CONNECT_TIMEOUT_S: Final = 5
+SCHEMA: Final = (files(__package__) / "postgres.sql").read_text(encoding="utf-8")
+ROLES: Final = (files(__package__) / "postgres_roles.sql").read_text(encoding="utf-8")
+
+_INSERT: Final = """
+    INSERT INTO stored_events (originator_id, originator_version, topic, state)
+    SELECT id, version, topic, state
+    FROM unnest(%b::uuid[], %b::bigint[], %b::text[], %b::bytea[])
+        WITH ORDINALITY AS event (id, version, topic, state, place)
+    WHERE (
+        SELECT count(*) FROM unnest(%b::uuid[], %b::bigint[]) AS before (id, version)
+        JOIN stored_events ON originator_id = before.id AND originator_version = before.version
+    ) = %b::bigint
+    ORDER BY place
+    RETURNING notification_id
+"""
+_SELECT_RUN: Final = """
+    SELECT originator_version, topic, state FROM stored_events
+    WHERE originator_id = %b AND originator_version > %b AND originator_version <= %b
+    ORDER BY originator_version
+"""
+_SELECT_RUN_BACKWARDS: Final = _SELECT_RUN.rstrip() + " DESC\n"
+_SELECT_LOG: Final = """
+    SELECT originator_id, originator_version, topic, state, notification_id FROM stored_events
+    WHERE notification_id >= %b AND notification_id <= %b
+    ORDER BY notification_id LIMIT %b
+"""
+_LAST_POSITION: Final = "SELECT coalesce(max(notification_id), 0) FROM stored_events"
+_TABLE_EXISTS: Final = "SELECT to_regclass('stored_events') IS NOT NULL"
+_SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 0)"
+_VERSION_MAX: Final = 2**62
+
+
+class Datastore(library.PostgresDatastore):
+    """
+    One database.
+
+    Args:
+        url: `postgresql://...` as libpq takes it. `?pooler=transaction` beside its own parameters
+            leaves out prepared statements, for a server behind a transaction pooler.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__("", "", "", "", "")
+        self.conninfo, options = split_url(url)
+        self.pool = library.ConnectionPool(
+            self.conninfo,
+            connection_class=psycopg.Connection[DictRow],
+            kwargs={"row_factory": dict_row, "connect_timeout": CONNECT_TIMEOUT_S, **options},
+            min_size=1,
+            max_size=8,
+            open=False,
+            configure=_autocommit,
+            timeout=CONNECT_TIMEOUT_S,
+            reconnect_timeout=CONNECT_TIMEOUT_S,
+        )
+
+    def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
+        """Set nothing on a session, so that a transaction pooler may stand in between."""
+        return _autocommit
+
+
+class Recorder(library.PostgresApplicationRecorder):
+    """The event log in one table."""
+
+    datastore: Datastore
+
+    def create_table(self) -> None:
+        """Create the schema if it isn't there; a role that may not create one can still use it."""
+        with self.datastore.transaction(commit=True) as cursor:
+            cursor.execute(_SCHEMA_LOCK)
+            cursor.execute(_TABLE_EXISTS)
+            if not cast(DictRow, cursor.fetchone())["?column?"]:
+                cursor.execute(SCHEMA.encode(), prepare=False)
+
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
+        """
+        Store rows of any number of runs, all or none, and return their positions.
+
+        Raises:
+            IntegrityError: A version is taken, or would leave a gap.
+            OperationalError: The connection failed; whether the rows are stored is not known.
+        """
+        if not stored_events:
+            return []
+        keys = {(event.originator_id, event.originator_version) for event in stored_events}
+        before = [
+            (event.originator_id, event.originator_version - 1)
+            for event in stored_events
+            if event.originator_version > 1
+            and (event.originator_id, event.originator_version - 1) not in keys
+        ]
+        parameters = (
+            [event.originator_id for event in stored_events],
+            [event.originator_version for event in stored_events],
+            [event.topic for event in stored_events],
+            [event.state for event in stored_events],
+            [run_id for run_id, _ in before],
+            [version for _, version in before],
+            len(before),
+        )
+        with (
+            self.datastore.get_connection() as connection,
+            connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+        ):
+            positions = [row[0] for row in cursor.execute(_INSERT, parameters)]
+        if len(positions) != len(stored_events):
+            raise IntegrityError("a version before these is missing")
+        return positions
+
+    def select_events(
+        self,
+        originator_id: UUID | str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        """Return a run's rows in order of version."""
+        bounds = (originator_id, gt or 0, _VERSION_MAX if lte is None else lte)
+        query = _SELECT_RUN_BACKWARDS if desc else _SELECT_RUN
+        rows = self._rows(query, bounds)[:limit]
+        return [StoredEvent(originator_id, *row) for row in rows]
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        """Return rows of the whole log in order of position. `topics` is not supported."""
+        assert not topics, "the log is read whole"
+        first = (start or 0) + (0 if inclusive_of_start else 1)
+        last = _VERSION_MAX if stop is None else stop
+        return [Notification(*row) for row in self._rows(_SELECT_LOG, (first, last, limit))]
+
+    def max_notification_id(self) -> int:
+        """Return the last position, 0 for an empty log."""
+        position: int = self._rows(_LAST_POSITION, ())[0][0]
+        return position
+
+    def subscribe(self, gt: int | None = None, topics: Sequence[str] = ()) -> NoReturn:
+        """Refuse: a subscription can miss events; readers poll the log."""
+        raise NotImplementedError("poll select_notifications")
+
+    def _rows(self, query: LiteralString, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        for attempt in (1, 2):
+            try:
+                with (
+                    self.datastore.get_connection() as connection,
+                    connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+                ):
+                    return cursor.execute(query, parameters).fetchall()
+            except OperationalError:
+                if attempt == 2:
+                    raise
+        raise AssertionError("unreachable")
+
+
+class Factory(library.PostgresFactory):
+    """What `PERSISTENCE_MODULE` finds in this module. Takes POSTGRES_URL and nothing else."""
+
+    POSTGRES_URL = "POSTGRES_URL"
+    application_recorder_class = Recorder
+
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        InfrastructureFactory.__init__(self, env)
+        self.datastore = Datastore(self.env[self.POSTGRES_URL])
+
+
+def split_url(url: str) -> tuple[str, dict[str, Any]]:
+    """Take our own parameters out of a URL; return the rest, for libpq, and psycopg's options."""
+    base, _, query = url.partition("?")
+    parameters = query.split("&") if query else []
+    kept = [pair for pair in parameters if not pair.startswith("pooler=")]
+    options = {"prepare_threshold": None} if "pooler=transaction" in parameters else {}
+    return "?".join([base, "&".join(kept)]) if kept else base, options
+
+
+def _autocommit(connection: psycopg.Connection[Any]) -> None:
+    connection.autocommit = True

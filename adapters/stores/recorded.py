@@ -1,0 +1,113 @@
+"""The EventStore port over a recorder of `eventsourcing`, whichever database stands behind it."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from eventsourcing.application import Application
+from eventsourcing.domain import EventSourcingError
+from eventsourcing.persistence import Mapper
+from eventsourcing.utils import Environment, EnvType
+
+from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit
+from tachograph.adapters.stores.mapper import EventMapper, entry_from
+from tachograph.domain.errors import StoreError
+from tachograph.domain.events import Entry, Event, Recorded
+
+
+class EventLog(Application[UUID]):
+    """The library's application, without what it would read from the process's environment."""
+
+    def construct_env(self, name: str, env: EnvType | None = None) -> Environment:
+        """Take settings from the caller alone: CIPHER_KEY in a shell must not change the format."""
+        return Environment(name, env)
+
+    def construct_mapper(self) -> Mapper[UUID]:
+        """Return our own mapper."""
+        return EventMapper(transcoder=self.construct_transcoder())
+
+
+class RecordedEventStore:
+    """
+    Runs in a database.
+
+    Args:
+        settings: For the library's factory; PERSISTENCE_MODULE names one of this package's.
+        retry_s: Seconds for which an append tries again when the database fails.
+    Raises:
+        StoreError: The database can't be opened.
+    """
+
+    def __init__(self, settings: Mapping[str, str], *, retry_s: float = RETRY_S) -> None:
+        with _translated("open"):
+            self._log = EventLog(dict(settings))
+        self._mapper = self._log.mapper
+        self._writer = GroupCommit(self._log.recorder, retry_s)
+        self._pid = os.getpid()
+
+    async def append(self, run_id: UUID, events: Sequence[Event], *, expected_version: int) -> int:
+        """Add events to a run; see the port."""
+        self._check_process()
+        rows = [
+            self._mapper.to_stored_event(Recorded(run_id, version, event))  # type: ignore[arg-type]  # see EventMapper
+            for version, event in enumerate(events, start=expected_version + 1)
+        ]
+        if rows:
+            await self._writer.append(run_id, rows, expected_version)
+        return expected_version + len(rows)
+
+    def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
+        """Return a run's events in order; see the port."""
+        self._check_process()
+        with _translated("read"):
+            rows = self._log.recorder.select_events(run_id, lte=up_to)
+        return [entry_from(run_id, row.originator_version, row.topic, row.state) for row in rows]
+
+    def read_log(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Return events of all runs in order; see the port."""
+        self._check_process()
+        with _translated("read"):
+            rows = self._log.recorder.select_notifications(after, limit, inclusive_of_start=False)
+        return [
+            entry_from(_uuid(row.originator_id), row.originator_version, row.topic, row.state, row.id)
+            for row in rows
+        ]
+
+    def head(self) -> int:
+        """Return the position of the last event."""
+        self._check_process()
+        with _translated("read"):
+            return self._log.recorder.max_notification_id() or 0
+
+    def close(self) -> None:
+        """Wait for appends under way and let go of connections."""
+        if self._pid == os.getpid():
+            self._writer.close()
+            self._log.close()
+
+    @property
+    def datastore(self) -> Any:
+        """The library's datastore, which read models in the same database share."""
+        return self._log.factory.datastore  # type: ignore[attr-defined]  # every factory here has one
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():
+            raise StoreError("this store was opened before a fork; open it again in the child")
+
+
+@contextmanager
+def _translated(verb: str) -> Iterator[None]:
+    try:
+        yield
+    except EventSourcingError as exc:
+        raise StoreError(f"the store could not {verb}: {_first_line(exc)}") from exc
+
+
+def _first_line(exc: Exception) -> str:
+    return next(iter(str(exc).splitlines()), type(exc).__name__)
+
+
+def _uuid(value: UUID | str) -> UUID:
+    return value if isinstance(value, UUID) else UUID(value)

@@ -1,0 +1,180 @@
+"""
+SQLite as a persistence module of `eventsourcing`.
+
+What differs from the library's own: WAL and synchronous=FULL are set, not assumed; a writing
+transaction begins IMMEDIATE, so that several processes wait for each other instead of failing;
+positions are never reused; a version gap is refused; update and delete are refused by triggers.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from typing import Any, Final
+from uuid import UUID
+
+from eventsourcing import sqlite as library
+from eventsourcing.persistence import (
+    IntegrityError,
+    InterfaceError,
+    Notification,
+    OperationalError,
+    StoredEvent,
+)
+from eventsourcing.utils import Environment, EnvType
+
+LOCK_TIMEOUT_S: Final = 30
+SCHEMA: Final = (files(__package__) / "sqlite.sql").read_text(encoding="utf-8")
+
+_INSERT: Final = (
+    "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?)"
+)
+_EXISTS: Final = "SELECT 1 FROM stored_events WHERE originator_id = ? AND originator_version = ?"
+_SELECT_RUN: Final = (
+    "SELECT originator_version, topic, state FROM stored_events WHERE originator_id = ?"
+    " AND originator_version > ? AND originator_version <= ?"
+)
+_SELECT_LOG: Final = (
+    "SELECT position, originator_id, originator_version, topic, state FROM stored_events"
+    " WHERE position >= ? AND position <= ? ORDER BY position LIMIT ?"
+)
+_LAST_POSITION: Final = "SELECT last_insert_rowid()"
+_VERSION_MAX: Final = 2**62
+
+
+class Pool(library.SQLiteConnectionPool):
+    """Connections that are durable at each commit."""
+
+    def _create_connection(self) -> library.SQLiteConnection:
+        try:
+            connection = super()._create_connection()
+            cursor = connection.cursor()
+            cursor.execute("PRAGMA synchronous=FULL")
+        except sqlite3.Error as exc:
+            raise InterfaceError(f"{exc}: {self.db_name}") from exc
+        return connection
+
+
+class Transaction(library.SQLiteTransaction):
+    """A transaction that takes the write lock at its start, if it is one that writes."""
+
+    def __enter__(self) -> library.SQLiteCursor:
+        cursor = self.connection.cursor()
+        try:
+            cursor.execute("BEGIN IMMEDIATE" if self.commit else "BEGIN")
+        except sqlite3.Error as exc:
+            raise OperationalError(exc) from exc
+        return cursor
+
+
+class Datastore(library.SQLiteDatastore):
+    """One database file. A writer waits up to LOCK_TIMEOUT_S for the writers of other processes."""
+
+    def __init__(self, db_name: str) -> None:
+        memory = library.SQLiteConnectionPool.detect_memory_mode(db_name)
+        super().__init__(db_name)
+        self.pool.close()
+        self.pool = Pool(
+            db_name=db_name,
+            lock_timeout=LOCK_TIMEOUT_S,
+            pool_size=1 if memory else 5,
+            max_overflow=0 if memory else 10,
+            pool_timeout=LOCK_TIMEOUT_S,
+        )
+
+    @contextmanager
+    def transaction(self, *, commit: bool) -> Iterator[library.SQLiteCursor]:
+        """Give a cursor in a transaction of its own."""
+        with (
+            self.get_connection(commit=commit) as connection,
+            Transaction(connection, commit=commit) as cursor,
+            cursor,
+        ):
+            yield cursor
+
+
+class Recorder(library.SQLiteApplicationRecorder):
+    """The event log in one table."""
+
+    datastore: Datastore
+
+    def construct_create_table_statements(self) -> list[str]:
+        """Return the schema's statements."""
+        return [part.strip() for part in SCHEMA.split("\n\n")]
+
+    def _insert_events(
+        self, c: library.SQLiteCursor, stored_events: Sequence[StoredEvent], **_: Any
+    ) -> Sequence[int]:
+        keys = {(event.originator_id, event.originator_version) for event in stored_events}
+        for event in stored_events:
+            before = (event.originator_id, event.originator_version - 1)
+            if before[1] > 0 and before not in keys:
+                c.execute(_EXISTS, (_hex(before[0]), before[1]))
+                if c.fetchone() is None:
+                    raise IntegrityError(f"{before[0]} has no version {before[1]}")
+        c.executemany(
+            _INSERT,
+            [
+                (_hex(event.originator_id), event.originator_version, event.topic, event.state)
+                for event in stored_events
+            ],
+        )
+        c.execute(_LAST_POSITION)
+        last: int = c.fetchone()[0]
+        return range(last - len(stored_events) + 1, last + 1)
+
+    def select_events(
+        self,
+        originator_id: UUID | str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        """Return a run's rows in order of version."""
+        order = f" ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
+        bounds = (gt or 0, _VERSION_MAX if lte is None else lte, -1 if limit is None else limit)
+        with self.datastore.transaction(commit=False) as c:
+            c.execute(_SELECT_RUN + order, (_hex(originator_id), *bounds))
+            rows = c.fetchall()
+        return [StoredEvent(originator_id, *row) for row in rows]
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        """Return rows of the whole log in order of position. `topics` is not supported."""
+        assert not topics, "the log is read whole"
+        first = (start or 0) + (0 if inclusive_of_start else 1)
+        with self.datastore.transaction(commit=False) as c:
+            c.execute(_SELECT_LOG, (first, _VERSION_MAX if stop is None else stop, limit))
+            rows = c.fetchall()
+        return [
+            Notification(UUID(run_id), version, topic, state, position)
+            for position, run_id, version, topic, state in rows
+        ]
+
+    def max_notification_id(self) -> int:
+        """Return the last position, 0 for an empty log."""
+        return super().max_notification_id() or 0
+
+
+class Factory(library.SQLiteFactory):
+    """What `PERSISTENCE_MODULE` finds in this module."""
+
+    application_recorder_class = Recorder
+
+    def __init__(self, env: Environment | EnvType | None) -> None:
+        super().__init__(env)
+        self.datastore.close()
+        self.datastore = Datastore(self.env[self.SQLITE_DBNAME])
+
+
+def _hex(run_id: UUID | str) -> str:
+    return run_id.hex if isinstance(run_id, UUID) else run_id
