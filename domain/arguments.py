@@ -83,7 +83,7 @@ def _check_json(text: str) -> None:
         raise ArgumentsRefused(
             "arguments_not_object", "The arguments must be a JSON object, with each argument a key."
         )
-    if _depth(parsed) > DEPTH_MAX:
+    if text.count("{") + text.count("[") > DEPTH_MAX and _depth(parsed) > DEPTH_MAX:
         raise ArgumentsRefused("invalid_json", f"More than {DEPTH_MAX} levels of nesting.")
 
 
@@ -111,15 +111,15 @@ def _no_constant(name: str) -> Any:
     raise ArgumentsRefused("invalid_json", f"{name} is not a JSON number.")
 
 
-def _depth(value: object) -> int:
-    depth, level = 0, [value]
+def _depth(value: dict[str, Any]) -> int:
+    depth, level = 0, list[Any]([value])
     while level:
         depth += 1
         level = [
             member
             for parent in level
-            if isinstance(parent, (dict, list))
             for member in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(member, (dict, list))
         ]
     return depth
 

@@ -21,7 +21,7 @@ class Budget(BaseModel):
     max_identical_calls: int | None = Field(default=None, ge=1)
     max_tokens: int | None = Field(default=None, ge=0)
     max_cost_usd: Decimal | None = Field(default=None, ge=0)
-    max_wall_s: float | None = Field(default=None, ge=0)
+    max_wall_s: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class Usage(BaseModel):

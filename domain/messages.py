@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -15,8 +15,7 @@ from tachograph.domain.tools import ToolOffer
 NUDGE_REJECTED: Final = "The last answer was rejected by the provider: "
 
 
-@dataclass(frozen=True, slots=True)
-class RequestMessage:
+class RequestMessage(NamedTuple):
     """One message as sent. A tool message answers the call with its `call_key`."""
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -47,7 +46,7 @@ class ModelRequest:
     @property
     def digest(self) -> str:
         """SHA-256 of the request as sent: model, instructions, catalogue digest, messages."""
-        messages = _MESSAGES.dump_json(self.messages, exclude_defaults=True)
+        messages = _MESSAGES.dump_json(self.messages, exclude_none=True)
         digest = hashlib.sha256(f"{self.model}\n{self.catalogue_digest}\n{len(self.instructions)}\n".encode())
         digest.update(self.instructions.encode())
         digest.update(messages)
@@ -73,13 +72,17 @@ def conversation(run: RunState, shown_max: int) -> tuple[RequestMessage, ...]:
     """
     Return a run's messages, legal for every provider.
 
-    Each call has exactly one result. An empty turn is left out (it stays in the record), and so are
-    calls that a run ended without executing.
+    Each call has exactly one result, and the results follow their turn at once. A blank turn is left
+    out (it stays in the record), and so are calls that a run ended without executing.
 
     Args:
         shown_max: Characters of one output that the model sees; the record keeps all of them.
     """
-    messages = [RequestMessage(message.role, message.content) for message in run.started.input]
+    messages = [
+        RequestMessage(message.role, message.content)
+        for message in run.started.input
+        if message.role != "assistant" or message.content.strip()
+    ]
     for step in run.steps:
         messages += _of_step(step, _outputs(run, step), shown_max)
     return tuple(messages)
@@ -100,12 +103,12 @@ def _of_step(step: Step, outputs: dict[str, tuple[str, bool]], shown_max: int) -
     turn = step.turn
     calls = tuple(call for call in turn.calls if call.call_key in outputs)
     text = turn.text or turn.refusal or ""
+    if not text.strip():
+        text = ""  # Providers refuse a message of spaces as they do an empty one.
     messages: list[RequestMessage] = []
     if text or calls:
         state = turn.provider_state
         messages.append(RequestMessage("assistant", text, calls, provider_state=state))
-    if turn.error:
-        messages.append(RequestMessage("user", f"{NUDGE_REJECTED}{clipped(turn.error, 2_000)}"))
     for call in calls:
         content, is_error = outputs[call.call_key]
         messages.append(
@@ -117,4 +120,6 @@ def _of_step(step: Step, outputs: dict[str, tuple[str, bool]], shown_max: int) -
                 is_error=is_error,
             )
         )
+    if turn.error:
+        messages.append(RequestMessage("user", f"{NUDGE_REJECTED}{clipped(turn.error, 2_000)}"))
     return messages

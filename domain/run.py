@@ -4,6 +4,8 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Context
+from functools import reduce
 from typing import Final, assert_never
 from uuid import UUID
 
@@ -73,7 +75,7 @@ class RunState:
             tool_errors=sum(isinstance(result, ToolError) for result in results),
             tokens_in=sum(step.turn.usage.tokens_in for step in self.steps),
             tokens_out=sum(step.turn.usage.tokens_out for step in self.steps),
-            cost_usd=sum(costs[1:], costs[0]) if costs else None,
+            cost_usd=reduce(_EXACT.add, costs) if costs else None,
         )
 
     @property
@@ -144,6 +146,9 @@ def state_digest(state: RunState) -> str:
 
 
 _STATE: Final = TypeAdapter(RunState)
+
+# Totals are recorded, so the digits kept are not those of whatever context the process has.
+_EXACT: Final = Context(prec=100)
 
 
 def _after_turn(state: RunState, turn: ModelTurn) -> RunState:

@@ -3,13 +3,17 @@ Group commit: all appends that wait are stored in one transaction, each keeping 
 
 The recorder is called from one thread. While it waits for the disk, further appends gather and go
 together in the next transaction, so the cost of a commit is shared and no append waits for more than
-the commit before its own. If one append of a batch conflicts, the batch is stored one by one and only
-that append fails. If it is not known whether a commit happened, the rows are read back and compared.
+the commit before its own. Runs that have fallen into step are answered in two halves, so that one
+half computes while the other is on its way to the disk.
+
+If one append of a batch conflicts, the batch is stored one by one and only that append fails. If it
+is not known whether a commit happened, the rows are read back and compared.
 """
 
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -27,6 +31,7 @@ from eventsourcing.persistence import (
 from tachograph.domain.errors import StoreError, VersionConflict
 
 BATCH_EVENTS_MAX: Final = 1000
+HALVED_FROM: Final = 4
 RETRY_S: Final = 10.0
 _PAUSE_FIRST_S: Final = 0.05
 _PAUSE_MAX_S: Final = 1.0
@@ -54,6 +59,7 @@ class GroupCommit:
         self._recorder = recorder
         self._retry_s = retry_s
         self._gathering: dict[asyncio.AbstractEventLoop, list[_Append]] = {}
+        self._waiting: Counter[asyncio.AbstractEventLoop] = Counter()
         self._queue: SimpleQueue[list[_Append] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="tachograph-writer", daemon=True)
         self._thread.start()
@@ -63,6 +69,7 @@ class GroupCommit:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         waiting = _Append(run_id, expected_version, list(events), future, loop)
+        self._waiting[loop] += 1
         gathering = self._gathering.get(loop)
         if gathering is None:
             self._gathering[loop] = [waiting]
@@ -94,7 +101,7 @@ class GroupCommit:
                 batch += more
                 count += sum(len(append.events) for append in more)
             self._store(batch)
-            _answer(batch)
+            self._answer(batch)
             if closing:
                 return
 
@@ -145,6 +152,33 @@ class GroupCommit:
             time.sleep(pause)
             pause = min(2 * pause, _PAUSE_MAX_S)
 
+    def _answer(self, batch: list[_Append]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[_Append]] = {}
+        for append in batch:
+            by_loop.setdefault(append.loop, []).append(append)
+        for loop, appends in by_loop.items():
+            try:
+                loop.call_soon_threadsafe(self._resolve, loop, appends)
+            except RuntimeError:  # The loop was closed: nobody waits any more.
+                continue
+
+    def _resolve(self, loop: asyncio.AbstractEventLoop, appends: list[_Append]) -> None:
+        in_step = self._waiting[loop] == len(appends) >= HALVED_FROM
+        if in_step:
+            half = len(appends) // 2
+            loop.call_soon(self._resolve, loop, appends[half:])
+            appends = appends[:half]
+        self._waiting[loop] -= len(appends)
+        if not self._waiting[loop]:
+            del self._waiting[loop]
+        for append in appends:
+            if append.future.done():
+                continue
+            if append.error is not None:
+                append.future.set_exception(append.error)
+            else:
+                append.future.set_result(None)
+
     def _stored(self, append: _Append) -> bool:
         """Tell whether exactly these rows stand in the store."""
         first, last = append.expected_version, append.expected_version + len(append.events)
@@ -163,24 +197,3 @@ def _store_error(error: Exception) -> StoreError:
     wrapped = StoreError(f"the store could not append: {str(error).strip() or type(error).__name__}")
     wrapped.__cause__ = error
     return wrapped
-
-
-def _answer(batch: list[_Append]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Append]] = {}
-    for append in batch:
-        by_loop.setdefault(append.loop, []).append(append)
-    for loop, appends in by_loop.items():
-        try:
-            loop.call_soon_threadsafe(_resolve, appends)
-        except RuntimeError:  # The loop was closed: nobody waits any more.
-            continue
-
-
-def _resolve(appends: list[_Append]) -> None:
-    for append in appends:
-        if append.future.done():
-            continue
-        if append.error is not None:
-            append.future.set_exception(append.error)
-        else:
-            append.future.set_result(None)

@@ -9,6 +9,7 @@ positions are never reused; a version gap is refused; update and delete are refu
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final
 from uuid import UUID
@@ -24,12 +25,19 @@ from eventsourcing.persistence import (
 from eventsourcing.utils import Environment, EnvType
 
 LOCK_TIMEOUT_S: Final = 30
+STATEMENT_ROWS_MAX: Final = 2000  # of 4 to 6 parameters each; SQLite takes 32,766.
 SCHEMA: Final = (files(__package__) / "sqlite.sql").read_text(encoding="utf-8")
 
-_INSERT: Final = (
-    "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES (?, ?, ?, ?)"
-)
-_EXISTS: Final = "SELECT 1 FROM stored_events WHERE originator_id = ? AND originator_version = ?"
+_INSERT: Final = """
+    INSERT INTO stored_events (originator_id, originator_version, topic, state)
+    SELECT * FROM (VALUES {rows}) WHERE true
+"""
+_AND_BEFORE: Final = """
+    AND (
+        SELECT count(*) FROM (VALUES {rows}) AS before
+        JOIN stored_events ON originator_id = before.column1 AND originator_version = before.column2
+    ) = {count}
+"""
 _SELECT_RUN: Final = (
     "SELECT originator_version, topic, state FROM stored_events WHERE originator_id = ?"
     " AND originator_version > ? AND originator_version <= ?"
@@ -38,7 +46,6 @@ _SELECT_LOG: Final = (
     "SELECT position, originator_id, originator_version, topic, state FROM stored_events"
     " WHERE position >= ? AND position <= ? ORDER BY position LIMIT ?"
 )
-_LAST_POSITION: Final = "SELECT last_insert_rowid()"
 _VERSION_MAX: Final = 2**62
 
 
@@ -102,26 +109,26 @@ class Recorder(library.SQLiteApplicationRecorder):
         """Return the schema's statements."""
         return [part.strip() for part in SCHEMA.split("\n\n")]
 
-    def _insert_events(
-        self, c: library.SQLiteCursor, stored_events: Sequence[StoredEvent], **_: Any
-    ) -> Sequence[int]:
-        keys = {(event.originator_id, event.originator_version) for event in stored_events}
-        for event in stored_events:
-            before = (event.originator_id, event.originator_version - 1)
-            if before[1] > 0 and before not in keys:
-                c.execute(_EXISTS, (_hex(before[0]), before[1]))
-                if c.fetchone() is None:
-                    raise IntegrityError(f"{before[0]} has no version {before[1]}")
-        c.executemany(
-            _INSERT,
-            [
-                (_hex(event.originator_id), event.originator_version, event.topic, event.state)
-                for event in stored_events
-            ],
-        )
-        c.execute(_LAST_POSITION)
-        last: int = c.fetchone()[0]
-        return range(last - len(stored_events) + 1, last + 1)
+    def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
+        """
+        Store rows of any number of runs, all or none, and return their positions.
+
+        One statement is one transaction: the interpreter is free for other threads from its begin to
+        its fsync, and a lock held by another process is waited for.
+
+        Raises:
+            IntegrityError: A version is taken, or would leave a gap.
+            OperationalError: Locked for LOCK_TIMEOUT_S, full, or not writable; nothing is stored.
+        """
+        if len(stored_events) <= STATEMENT_ROWS_MAX:
+            with self.datastore.get_connection(commit=True) as connection:
+                return _insert(connection.cursor().sqlite_cursor, stored_events)
+        positions: list[int] = []
+        with self.datastore.transaction(commit=True) as cursor:
+            for start in range(0, len(stored_events), STATEMENT_ROWS_MAX):
+                part = stored_events[start : start + STATEMENT_ROWS_MAX]
+                positions += _insert(cursor.sqlite_cursor, part)
+        return positions
 
     def select_events(
         self,
@@ -174,6 +181,41 @@ class Factory(library.SQLiteFactory):
         super().__init__(env)
         self.datastore.close()
         self.datastore = Datastore(self.env[self.SQLITE_DBNAME])
+
+
+def _insert(cursor: sqlite3.Cursor, rows: Sequence[StoredEvent]) -> range:
+    if not rows:
+        return range(0)
+    keys = {(row.originator_id, row.originator_version) for row in rows}
+    before = [
+        (row.originator_id, row.originator_version - 1)
+        for row in rows
+        if row.originator_version > 1 and (row.originator_id, row.originator_version - 1) not in keys
+    ]
+    parameters: list[Any] = []
+    for row in rows:
+        parameters += (_hex(row.originator_id), row.originator_version, row.topic, row.state)
+    for run_id, version in before:
+        parameters += (_hex(run_id), version)
+    try:
+        cursor.execute(_statement(len(rows), len(before)), parameters)
+    except sqlite3.IntegrityError as exc:
+        raise IntegrityError(exc) from exc
+    except sqlite3.Error as exc:
+        raise OperationalError(exc) from exc
+    if cursor.rowcount != len(rows):
+        raise IntegrityError("a version before these is missing")
+    assert cursor.lastrowid is not None
+    return range(cursor.lastrowid - len(rows) + 1, cursor.lastrowid + 1)
+
+
+@lru_cache(maxsize=256)
+def _statement(rows: int, before: int) -> str:
+    """Return the insert of so many rows, given that so many versions are there already."""
+    statement = _INSERT.format(rows=",".join(["(?,?,?,?)"] * rows))
+    if before:
+        statement += _AND_BEFORE.format(rows=",".join(["(?,?)"] * before), count=before)
+    return statement
 
 
 def _hex(run_id: UUID | str) -> str:
