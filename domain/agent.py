@@ -66,11 +66,6 @@ class Agent:
         return frozenset(self.tools_by_name) if self.allowed is None else self.allowed
 
     @cached_property
-    def known_names(self) -> frozenset[str]:
-        """Names that a model may call: work tools and terminals."""
-        return self.work_names | frozenset(self.terminals_by_name)
-
-    @cached_property
     def catalogue_digest(self) -> str:
         """SHA-256 of the tools and terminals: names, descriptions, schemas, effects, outcomes."""
         return _digest(self._catalogue)

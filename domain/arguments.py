@@ -16,10 +16,11 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from tachograph.domain.events import ErrorCode
-from tachograph.domain.values import DEPTH_MAX, json_text
+from tachograph.domain.values import DEPTH_MAX, Unserializable, json_text
 
 SIZE_MAX: Final = 1_000_000
 _ERRORS_SHOWN_MAX: Final = 20
+_WHITESPACE: Final = " \t\r\n"
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
@@ -40,20 +41,33 @@ def parse_arguments(raw: str | None, model: type[Arguments]) -> Arguments:
         ArgumentsRefused: With the code `invalid_json`, `duplicate_key`, `arguments_not_object` or
             `invalid_arguments`.
     """
-    text = raw if raw and raw.strip() else "{}"
+    text = raw if raw and raw.strip(_WHITESPACE) else "{}"
     if text != "{}":
         _check_json(text)
     try:
         return model.model_validate_json(text, strict=True)
     except ValidationError as exc:
-        malformed = exc.errors(include_url=False, include_input=False)[0]["type"] == "json_invalid"
+        first = exc.errors(include_url=False, include_input=False)[0]
+        malformed = first["type"] == "json_invalid" and not first["loc"]
         code: ErrorCode = "invalid_json" if malformed else "invalid_arguments"
         raise ArgumentsRefused(code, _problems(exc)) from exc
+    except Exception as exc:  # A model's own validator may raise anything; the run must go on.
+        message = f"The arguments can't be validated: {type(exc).__name__}."
+        raise ArgumentsRefused("invalid_arguments", message) from exc
 
 
 def canonical_arguments(arguments: BaseModel) -> str:
-    """Return validated arguments as JSON text, fields in the model's order, defaults included."""
-    return json_text(arguments)
+    """
+    Return validated arguments as JSON text, fields in the model's order, defaults included.
+
+    Raises:
+        ArgumentsRefused: A field's type has no JSON form, so the call could not be recorded.
+    """
+    try:
+        return json_text(arguments)
+    except Unserializable as exc:
+        message = f"The arguments can't be recorded: they hold {exc}."
+        raise ArgumentsRefused("invalid_arguments", message) from exc
 
 
 def arguments_digest(canonical: str) -> str:

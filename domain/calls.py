@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from tachograph.domain.agent import Agent
-from tachograph.domain.arguments import ArgumentsRefused, parse_arguments
+from tachograph.domain.arguments import ArgumentsRefused, canonical_arguments, parse_arguments
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import CallRequest, ErrorCode
 from tachograph.domain.tools import Tool, permitted
@@ -13,11 +13,12 @@ from tachograph.domain.tools import Tool, permitted
 
 @dataclass(frozen=True, slots=True)
 class ReadyCall:
-    """A call that passed every check."""
+    """A call that passed every check. `canonical`: its validated arguments as JSON text."""
 
     request: CallRequest
     tool: Tool
     arguments: BaseModel
+    canonical: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +32,21 @@ class RefusedCall:
 
 def check_call(agent: Agent, trusted: TrustedContext, call: CallRequest) -> ReadyCall | RefusedCall:
     """Find the tool, check that it may be used, parse and validate the arguments: in that order."""
-    known = f"Tools: {', '.join(sorted(agent.known_names))}."
     if not call.name.strip():
-        return RefusedCall(call, "empty_tool_name", f"A call needs a tool's name. {known}")
+        message = f"A call needs a tool's name. {_offered(agent, trusted)}"
+        return RefusedCall(call, "empty_tool_name", message)
     tool = agent.tools_by_name.get(call.name)
     if tool is None:
-        message = f"There is no tool {call.name[:100]!r}. {known}"
+        message = f"There is no tool {call.name[:100]!r}. {_offered(agent, trusted)}"
         return RefusedCall(call, "unknown_tool", message)
     if tool.name not in agent.work_names or not permitted(tool, trusted):
         return RefusedCall(call, "not_allowed", f"{tool.name} may not be used in this run.")
     try:
-        return ReadyCall(call, tool, parse_arguments(call.arguments, tool.arguments))
+        arguments = parse_arguments(call.arguments, tool.arguments)
+        return ReadyCall(call, tool, arguments, canonical_arguments(arguments))
     except ArgumentsRefused as refused:
         return RefusedCall(call, refused.code, str(refused))
+
+
+def _offered(agent: Agent, trusted: TrustedContext) -> str:
+    return f"Tools: {', '.join(offer.name for offer in agent.offers(trusted))}."

@@ -24,6 +24,8 @@ UPCASTERS: Final[Mapping[tuple[str, int], Upcaster]] = {}
 
 _PREFIX: Final = b'{"v":%d,' % SCHEMA_VERSION
 _VERSION = re.compile(rb'\{"v":(\d{1,6}),')
+# What a parser, a validator or an upcaster raises when the bytes are not what they should be.
+_FAULTS: Final = (ValueError, ArithmeticError, LookupError, TypeError, RecursionError)
 
 
 class Undecodable(ValueError):
@@ -53,7 +55,9 @@ def decode(kind: str, stored: bytes, upcasters: Mapping[tuple[str, int], Upcaste
             return cast(Event, event_class.__pydantic_validator__.validate_json(fields))
         upcast = json.dumps(_upcast(kind, stored, upcasters), default=str)
         return event_class.model_validate_json(upcast)
-    except (ValidationError, json.JSONDecodeError, UnicodeDecodeError) as exc:
+    except Undecodable:
+        raise
+    except _FAULTS as exc:
         raise Undecodable(f"not a {kind}: {_first_line(exc)}") from exc
 
 
@@ -62,13 +66,13 @@ def _upcast(kind: str, stored: bytes, upcasters: Mapping[tuple[str, int], Upcast
     if not found:
         raise Undecodable(f"not a {kind}: no schema version")
     version = int(found.group(1))
+    steps = [(kind, older) for older in range(version, SCHEMA_VERSION)]
+    if version > SCHEMA_VERSION or not all(step in upcasters for step in steps):
+        raise UnknownEvent(kind, f"unknown schema version {version}")
     fields: dict[str, Any] = json.loads(stored, parse_float=Decimal)
     del fields["v"]
-    while version != SCHEMA_VERSION:
-        if (kind, version) not in upcasters:
-            raise UnknownEvent(kind, f"unknown schema version {version}")
-        fields = upcasters[kind, version](fields)
-        version += 1
+    for step in steps:
+        fields = upcasters[step](fields)
     return fields
 
 
@@ -76,4 +80,4 @@ def _first_line(exc: Exception) -> str:
     if isinstance(exc, ValidationError):
         first = exc.errors(include_url=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return str(exc).splitlines()[0]
+    return (str(exc) or type(exc).__name__).splitlines()[0]

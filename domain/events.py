@@ -8,12 +8,13 @@ model or a tool are kept as text, so that a number keeps the digits it was writt
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tachograph.domain.budget import Budget, Totals, Usage
 from tachograph.domain.context import TrustedContext
@@ -81,13 +82,21 @@ class Source(BaseModel):
     unanswered: tuple[Message, ...] = ()
 
 
+class _Utc:
+    """Accepts a time in UTC and refuses any other offset, so that one instant has one form."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
+        return {"type": "datetime", "tz_constraint": 0}
+
+
 class RunEvent(BaseModel):
     """What all events share. `recorded_at` is aware UTC; order comes from the version alone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ClassVar[str]
-    recorded_at: AwareDatetime
+    recorded_at: Annotated[datetime, _Utc]
 
 
 class RunStarted(RunEvent):

@@ -104,9 +104,10 @@ def _terminal(agent: Agent, call: CallRequest) -> Finish | ExecuteCalls:
 
 def _work(agent: Agent, run: RunState) -> Action | None:
     calls: list[ReadyCall | RefusedCall] = []
-    before = [call for step in run.steps for call in step.turn.calls]
-    before = before[: len(before) - len(run.pending)]
-    for call in run.pending:
+    pending = run.pending
+    waiting = {call.call_key for call in pending}
+    before = [call for step in run.steps for call in step.turn.calls if call.call_key not in waiting]
+    for call in pending:
         limit = call_limit_reached(
             run.started.budget,
             calls=len(before),

@@ -1,7 +1,7 @@
 """
 A tool's return value as JSON text: one documented treatment for each kind of value.
 
-    None, bool, int, str, list, tuple, dict     as JSON; dictionary keys are str, int, bool or Enum
+    None, bool, int, str, list, tuple, mapping  as JSON; keys are str, int, bool, date, UUID or Enum
     float                                       shortest digits that give the same double
     NaN, Infinity, -Infinity                    {"$float": "NaN"}
     Decimal                                     a number with its digits as they are: 19.90
@@ -9,9 +9,9 @@ A tool's return value as JSON text: one documented treatment for each kind of va
     timedelta                                   seconds as a number, exact
     bytes, bytearray, memoryview                {"$bytes": "<base64>"}
     set, frozenset                              a list, sorted by the JSON text of its members
-    UUID, path, Enum                       its text; an Enum as its value
+    UUID, path, Enum                            its text; an Enum as its value
     pydantic model, dataclass, namedtuple       an object of its fields
-    a dictionary that looks like a tag          {"$literal": {...}}
+    an object that looks like a tag             {"$literal": {...}}
     lone surrogates in text                     as a \\ud800 escape, exact
     cycles, more than DEPTH_MAX levels, anything else   Unserializable, with its path and type
 """
@@ -68,69 +68,72 @@ def _write(value: Any, above: set[int]) -> str:
     kind = type(value)
     if kind is str:
         return _text(value)
+    if kind is int:
+        return _integer(value)
     if value is None:
         return "null"
     if kind is bool:
         return "true" if value else "false"
-    if kind is int:
-        return _integer(value)
     if kind is float:
         return _float(value)
-    if not _is_container(value):
+    if kind is not dict and kind is not list and not _is_container(value):
         return _leaf(value, above)
     if len(above) >= DEPTH_MAX:
         raise Unserializable(f"more than {DEPTH_MAX} levels")
-    if id(value) in above:
+    identity = id(value)
+    if identity in above:
         raise Unserializable("a cycle, which contains itself,")
-    above.add(id(value))
+    above.add(identity)
     text = _container(value, above)
-    above.discard(id(value))
+    above.discard(identity)
     return text
 
 
 def _is_container(value: object) -> bool:
-    return isinstance(value, (dict, list, tuple, set, frozenset, BaseModel, Mapping)) or (
+    return isinstance(value, (list, tuple, set, frozenset, BaseModel, Mapping)) or (
         dataclasses.is_dataclass(value) and not isinstance(value, type)
     )
 
 
 def _container(value: Any, above: set[int]) -> str:
-    if isinstance(value, Mapping):
-        text = _object(value, above)
-        return f'{{"$literal":{text}}}' if len(value) == 1 and next(iter(value)) in _TAGS else text
+    if isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return _object(fields | (value.model_extra or {}), above)
+    if isinstance(value, (dict, Mapping)):
+        return _object(value, above)
     if hasattr(value, "_asdict"):
         return _object(value._asdict(), above)
     if isinstance(value, (list, tuple)):
         return f"[{','.join(_members(value, above))}]"
     if isinstance(value, (set, frozenset)):
         return f"[{','.join(sorted(_members(value, above)))}]"
-    if isinstance(value, BaseModel):
-        fields = {name: getattr(value, name) for name in type(value).model_fields}
-        return _object(fields | (value.model_extra or {}), above)
     return _object({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, above)
 
 
 def _members(value: Iterable[Any], above: set[int]) -> list[str]:
     members: list[str] = []
-    for member in value:
-        try:
+    try:
+        for member in value:
             members.append(_write(member, above))
-        except Unserializable as exc:
-            raise exc.inside(len(members)) from None
+    except Unserializable as exc:
+        raise exc.inside("*" if isinstance(value, (set, frozenset)) else len(members)) from None
     return members
 
 
 def _object(value: Mapping[Any, Any], above: set[int]) -> str:
-    members: dict[str, str] = {}
+    members: list[str] = []
+    names: set[str] = set()
     for key, member in value.items():
         name = key if type(key) is str else _key(key)
-        if name in members:
+        if name in names:
             raise Unserializable(f"two keys that both read {name[:50]!r}")
+        names.add(name)
         try:
-            members[name] = _write(member, above)
+            members.append(f"{_text(name)}:{_write(member, above)}")
         except Unserializable as exc:
             raise exc.inside(name) from None
-    return f"{{{','.join([f'{_text(name)}:{text}' for name, text in members.items()])}}}"
+    text = f"{{{','.join(members)}}}"
+    return f'{{"$literal":{text}}}' if len(names) == 1 and names <= _TAGS else text
 
 
 def _key(key: object) -> str:
@@ -140,7 +143,11 @@ def _key(key: object) -> str:
         return str.__str__(key)
     if isinstance(key, bool):
         return "true" if key else "false"
-    if isinstance(key, (int, UUID, date)):
+    if isinstance(key, int):
+        return _integer(key)
+    if isinstance(key, date):
+        return key.isoformat()
+    if isinstance(key, UUID):
         return str(key)
     raise Unserializable(f"a key of type {_type_name(key)}")
 
@@ -153,10 +160,11 @@ def _leaf(value: object, above: set[int]) -> str:
     if isinstance(value, (datetime, date, time)):
         return _text(value.isoformat())
     if isinstance(value, timedelta):
-        seconds = Decimal(value.days * 86_400 + value.seconds)
-        return str(seconds + Decimal(value.microseconds).scaleb(-6))
+        microseconds = value // timedelta(microseconds=1)
+        seconds, fraction = divmod(abs(microseconds), 1_000_000)
+        return f"{'-' if microseconds < 0 else ''}{seconds}.{fraction:06}"
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return f'{{"$bytes":"{base64.b64encode(value).decode()}"}}'
+        return f'{{"$bytes":"{base64.b64encode(bytes(value)).decode()}"}}'
     if isinstance(value, (UUID, PurePath)):
         return _text(str(value))
     if isinstance(value, str):
