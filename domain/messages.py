@@ -73,13 +73,14 @@ def conversation(run: RunState, shown_max: int) -> tuple[RequestMessage, ...]:
     Return a run's messages, legal for every provider.
 
     Each call has exactly one result, and the results follow their turn at once. A blank turn is left
-    out (it stays in the record), and so are calls that a run ended without executing.
+    out (it stays in the record), and so are calls that a run ended without executing. A tool result
+    that came in without its call is sent as the user's.
 
     Args:
         shown_max: Characters of one output that the model sees; the record keeps all of them.
     """
     messages = [
-        RequestMessage(message.role, message.content)
+        RequestMessage("user" if message.role == "tool" else message.role, message.content)
         for message in run.started.input
         if message.role != "assistant" or message.content.strip()
     ]

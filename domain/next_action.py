@@ -116,7 +116,10 @@ def _work(agent: Agent, run: RunState) -> Action | None:
         )
         if limit is not None:
             return ExecuteCalls(tuple(calls)) if calls else Finish("blocked", limit)
-        calls.append(_check(agent, run, call))
+        checked = _check(agent, run, call)
+        calls.append(checked)
+        if isinstance(checked, RefusedCall) and checked.code == "outcome_unknown":
+            break  # It ends the run, so nothing after it is executed.
         before.append(call)
     return ExecuteCalls(tuple(calls)) if calls else None
 
