@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tachograph.domain.budget import Budget as Budget
     from tachograph.domain.context import TrustedContext as TrustedContext
     from tachograph.domain.tools import TerminalTool as TerminalTool
+    from tachograph.domain.tools import Tool as Tool
     from tachograph.domain.tools import ToolContext as ToolContext
     from tachograph.domain.tools import tool as tool
 
@@ -24,6 +25,7 @@ _HOMES = {
     "RunOutcome": "adapters.running",
     "ScriptedModel": "adapters.models.scripted",
     "TerminalTool": "domain.tools",
+    "Tool": "domain.tools",
     "ToolContext": "domain.tools",
     "TrustedContext": "domain.context",
     "cancel": "adapters.running",

@@ -19,7 +19,7 @@ from tachograph.domain.next_action import AskModel, ExecuteCalls, Finish, next_a
 from tachograph.domain.ports import Clock, EventStore, Ids, Model
 from tachograph.domain.run import RunState, evolve
 from tachograph.domain.text import storable
-from tachograph.domain.tools import ToolContext, idempotency_key
+from tachograph.domain.tools import ToolContext
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ async def ask(request: ModelRequest, run: RunState, world: World) -> ModelTurn:
     calls = tuple(
         CallRequest(
             call_key=f"{step}.{index}",
-            provider_id=kept(f"calls.{index}.provider_id", call.provider_id),
-            name=kept(f"calls.{index}.name", call.name) or "",
-            arguments=kept(f"calls.{index}.arguments", call.arguments),
+            provider_id=kept(f"calls.{index - 1}.provider_id", call.provider_id),
+            name=kept(f"calls.{index - 1}.name", call.name) or "",
+            arguments=kept(f"calls.{index - 1}.arguments", call.arguments),
         )
         for index, call in enumerate(reply.calls, start=1)
     )
@@ -118,7 +118,7 @@ async def carry_out(call: ReadyCall | RefusedCall, agent: Agent, run: RunState, 
     if isinstance(call, RefusedCall):
         return await record(world, run, _error(key, name, Failed(call.code, call.message), 0, world))
     arguments = canonical_arguments(call.arguments)
-    idempotency = idempotency_key(run.run_id, name, arguments)
+    context = ToolContext(run.started.context, run.run_id, key, name, arguments)
     if call.tool.effect != "read":
         start = ToolStarted(
             recorded_at=world.clock.now(),
@@ -126,11 +126,10 @@ async def carry_out(call: ReadyCall | RefusedCall, agent: Agent, run: RunState, 
             name=name,
             effect=call.tool.effect,
             arguments_digest=arguments_digest(arguments),
-            idempotency_key=idempotency,
+            idempotency_key=context.idempotency_key,
         )
         run = await record(world, run, start)
     started = world.clock.monotonic()
-    context = ToolContext(run.started.context, run.run_id, key, idempotency)
     result = await execute(call, context, agent.output_max)
     duration_ms = _since(started, world)
     if isinstance(result, Succeeded):

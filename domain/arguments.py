@@ -81,12 +81,7 @@ def _check_json(text: str) -> None:
             "invalid_json", f"The arguments have {len(text)} characters; at most {SIZE_MAX}."
         )
     try:
-        parsed = json.loads(
-            text,
-            object_pairs_hook=_object_without_doubles,
-            parse_float=_exact_number,
-            parse_constant=_no_constant,
-        )
+        parsed = _STRICT.decode(text)
     except ArgumentsRefused:
         raise
     except RecursionError:
@@ -123,6 +118,13 @@ def _exact_number(lexeme: str) -> float:
 
 def _no_constant(name: str) -> Any:
     raise ArgumentsRefused("invalid_json", f"{name} is not a JSON number.")
+
+
+_STRICT: Final = json.JSONDecoder(
+    object_pairs_hook=_object_without_doubles,
+    parse_float=_exact_number,
+    parse_constant=_no_constant,
+)
 
 
 def _depth(value: dict[str, Any]) -> int:

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple
 from pydantic import TypeAdapter
 
 from tachograph.domain.agent import Agent
-from tachograph.domain.events import CallRequest, ToolCall
+from tachograph.domain.events import CallRequest, Terminal, ToolCall
 from tachograph.domain.run import RunState, Step
 from tachograph.domain.text import clipped
 from tachograph.domain.tools import ToolOffer
@@ -85,42 +85,38 @@ def conversation(run: RunState, shown_max: int) -> tuple[RequestMessage, ...]:
         if message.role != "assistant" or message.content.strip()
     ]
     for step in run.steps:
-        messages += _of_step(step, _outputs(run, step), shown_max)
+        messages += _of_step(step, run.terminal, shown_max)
     return tuple(messages)
 
 
-def _outputs(run: RunState, step: Step) -> dict[str, tuple[str, bool]]:
-    """Map call keys to what the model is told and whether that is an error."""
-    outputs = {
-        result.call_key: (result.output, False) if isinstance(result, ToolCall) else (result.message, True)
-        for result in step.results
-    }
-    if run.terminal and run.terminal.call_key in {call.call_key for call in step.turn.calls}:
-        outputs.setdefault(run.terminal.call_key, (run.terminal.outcome, False))
-    return outputs
-
-
-def _of_step(step: Step, outputs: dict[str, tuple[str, bool]], shown_max: int) -> list[RequestMessage]:
+def _of_step(step: Step, terminal: Terminal | None, shown_max: int) -> list[RequestMessage]:
     turn = step.turn
-    calls = tuple(call for call in turn.calls if call.call_key in outputs)
+    told = {result.call_key: result for result in step.results}
+    ended_by = terminal.call_key if terminal is not None else None
+    answers: list[RequestMessage] = []
+    for call in turn.calls:
+        result = told.get(call.call_key)
+        if result is not None:
+            succeeded = isinstance(result, ToolCall)
+            content = clipped(result.output if isinstance(result, ToolCall) else result.message, shown_max)
+        elif terminal is not None and call.call_key == ended_by:
+            succeeded, content = True, terminal.outcome
+        else:
+            continue
+        answers.append(
+            RequestMessage("tool", content, (), call.call_key, call.provider_id, is_error=not succeeded)
+        )
+    calls = turn.calls
+    if len(answers) != len(calls):
+        answered = {answer.call_key for answer in answers}
+        calls = tuple(call for call in calls if call.call_key in answered)
     text = turn.text or turn.refusal or ""
-    if not text.strip():
+    if not text or text.isspace():
         text = ""  # Providers refuse a message of spaces as they do an empty one.
     messages: list[RequestMessage] = []
     if text or calls:
-        state = turn.provider_state
-        messages.append(RequestMessage("assistant", text, calls, provider_state=state))
-    for call in calls:
-        content, is_error = outputs[call.call_key]
-        messages.append(
-            RequestMessage(
-                "tool",
-                clipped(content, shown_max),
-                call_key=call.call_key,
-                provider_id=call.provider_id,
-                is_error=is_error,
-            )
-        )
+        messages.append(RequestMessage("assistant", text, calls, provider_state=turn.provider_state))
+    messages += answers
     if turn.error:
         messages.append(RequestMessage("user", f"{NUDGE_REJECTED}{clipped(turn.error, 2_000)}"))
     return messages

@@ -37,7 +37,7 @@ def _paths(path: str, parts: tuple[object, ...]) -> list[str]:
             found.append(path)
         elif isinstance(part, type) and issubclass(part, BaseModel):
             found += [f"{path}.{inner}" for inner in personal_paths(part)]
-        elif getattr(part, "__origin__", None) is tuple:
+        elif getattr(part, "__origin__", None) in (tuple, list):
             found += _paths(f"{path}.*", get_args(part))
         else:
             found += _paths(path, get_args(part))

@@ -154,37 +154,22 @@ _EXACT: Final = Context(prec=100)
 def _after_turn(state: RunState, turn: ModelTurn) -> RunState:
     if turn.step != len(state.steps) + 1:
         raise CorruptRun(state.run_id, state.version + 1, f"step {turn.step} after step {len(state.steps)}")
-    keys = [call.call_key for call in turn.calls]
-    if keys != [f"{turn.step}.{index}" for index in range(1, len(keys) + 1)]:
-        raise CorruptRun(state.run_id, state.version + 1, "call keys out of order")
-    return replace(
-        state,
-        version=state.version + 1,
-        last_recorded_at=turn.recorded_at,
-        steps=(*state.steps, Step(turn)),
-    )
+    for index, call in enumerate(turn.calls, start=1):
+        if call.call_key != f"{turn.step}.{index}":
+            raise CorruptRun(state.run_id, state.version + 1, "call keys out of order")
+    return _moved(state, turn, (*state.steps, Step(turn)), state.in_doubt)
 
 
 def _after_start(state: RunState, event: ToolStarted) -> RunState:
     step = _step_of(state, event)
-    return replace(
-        state,
-        version=state.version + 1,
-        last_recorded_at=event.recorded_at,
-        steps=(*state.steps[:-1], replace(step, started=(*step.started, event))),
-        in_doubt=tuple(key for key in state.in_doubt if key != event.call_key),
-    )
+    step = Step(step.turn, step.results, (*step.started, event))
+    return _moved(state, event, (*state.steps[:-1], step), _without(state.in_doubt, event.call_key))
 
 
 def _after_result(state: RunState, event: ToolCall | ToolError) -> RunState:
     step = _step_of(state, event)
-    return replace(
-        state,
-        version=state.version + 1,
-        last_recorded_at=event.recorded_at,
-        steps=(*state.steps[:-1], replace(step, results=(*step.results, event))),
-        in_doubt=tuple(key for key in state.in_doubt if key != event.call_key),
-    )
+    step = Step(step.turn, (*step.results, event), step.started)
+    return _moved(state, event, (*state.steps[:-1], step), _without(state.in_doubt, event.call_key))
 
 
 def _after_resume(state: RunState, event: RunResumed) -> RunState:
@@ -192,21 +177,36 @@ def _after_resume(state: RunState, event: RunResumed) -> RunState:
     if state.steps:
         begun = {start.call_key for start in state.steps[-1].started}
         in_doubt = tuple(call.call_key for call in state.pending if call.call_key in begun)
-    return replace(
-        state,
-        version=state.version + 1,
-        last_recorded_at=event.recorded_at,
-        owner=event.owner,
-        in_doubt=in_doubt,
-        resumed=(*state.resumed, event),
+    moved = _moved(state, event, state.steps, in_doubt)
+    return replace(moved, owner=event.owner, resumed=(*state.resumed, event))
+
+
+def _moved(state: RunState, event: Event, steps: tuple[Step, ...], in_doubt: tuple[str, ...]) -> RunState:
+    # Spelt out, since `replace` takes three times as long and this is done for every event.
+    return RunState(
+        state.run_id,
+        state.version + 1,
+        state.started,
+        state.owner,
+        event.recorded_at,
+        steps,
+        in_doubt,
+        state.resumed,
     )
 
 
+def _without(keys: tuple[str, ...], key: str) -> tuple[str, ...]:
+    return tuple(other for other in keys if other != key) if keys else keys
+
+
 def _step_of(state: RunState, event: ToolStarted | ToolCall | ToolError) -> Step:
-    if not any(call.call_key == event.call_key for call in state.pending):
-        raise CorruptRun(
-            state.run_id,
-            state.version + 1,
-            f"{event.kind} for call {event.call_key}, which is not waiting for one",
-        )
-    return state.steps[-1]
+    if state.steps:
+        step = state.steps[-1]
+        asked = any(call.call_key == event.call_key for call in step.turn.calls)
+        if asked and all(result.call_key != event.call_key for result in step.results):
+            return step
+    raise CorruptRun(
+        state.run_id,
+        state.version + 1,
+        f"{event.kind} for call {event.call_key}, which is not waiting for one",
+    )

@@ -18,6 +18,7 @@ from tachograph.domain.events import Effect, Outcome
 
 TOOL_NAME_RULE: Final = "1 to 64 letters, digits, '_' or '-'"
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_BY_POSITION: Final = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
 
 Handler = Callable[..., Any]
 
@@ -29,7 +30,13 @@ class ToolContext:
     trusted: TrustedContext
     run_id: UUID
     call_key: str
-    idempotency_key: str
+    tool: str
+    arguments: str
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key under which the call may be made again; the same for the same arguments."""
+        return idempotency_key(self.run_id, self.tool, self.arguments)
 
 
 @dataclass(frozen=True)
@@ -167,6 +174,8 @@ def _signature(function: Handler) -> tuple[type[BaseModel], bool]:
         parameters = list(inspect.signature(function).parameters.values())
     except (NameError, TypeError, ValueError) as exc:
         raise InvalidAgent(f"{title}: its signature can't be read: {exc}") from exc
+    if any(parameter.kind not in _BY_POSITION for parameter in parameters):
+        raise InvalidAgent(f"{title}: its parameters are given by position, so it can't take them otherwise")
     arguments = hints.get(parameters[0].name) if parameters else None
     if not (isinstance(arguments, type) and issubclass(arguments, BaseModel)):
         raise InvalidAgent(f"{title}: the first parameter must be annotated with a pydantic model")

@@ -183,7 +183,7 @@ def test_the_smallest_payable_amount_is_known_in_our_minor_units(
 
 def context(customer: str | None) -> ToolContext:
     trusted = TrustedContext(trace_id="t", customer=customer)
-    return ToolContext(trusted, RUN, "1.1", "key")
+    return ToolContext(trusted, RUN, "1.1", "order_read", "{}")
 
 
 def search(query: str, limit: int = 4) -> list[tuple[str, Decimal]]:
@@ -676,7 +676,7 @@ def executed(call: ReadyCall | RefusedCall, trusted: TrustedContext) -> ToolCall
             recorded_at=NOW, call_key=key, name=name, code=call.code, message=call.message, duration_ms=0
         )
     try:
-        output = handled(call.tool, call.arguments, ToolContext(trusted, RUN, key, "key"))
+        output = handled(call.tool, call.arguments, ToolContext(trusted, RUN, key, call.tool.name, "{}"))
     except DamagedOrder as exc:
         return ToolError(
             recorded_at=NOW,

@@ -3,8 +3,7 @@ Group commit: all appends that wait are stored in one transaction, each keeping 
 
 The recorder is called from one thread. While it waits for the disk, further appends gather and go
 together in the next transaction, so the cost of a commit is shared and no append waits for more than
-the commit before its own. Runs that have fallen into step are answered in two halves, so that one
-half computes while the other is on its way to the disk.
+the commit before its own.
 
 If one append of a batch conflicts, the batch is stored one by one and only that append fails. If it
 is not known whether a commit happened, the rows are read back and compared.
@@ -13,8 +12,6 @@ is not known whether a commit happened, the rows are read back and compared.
 import asyncio
 import threading
 import time
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Final
@@ -31,7 +28,6 @@ from eventsourcing.persistence import (
 from tachograph.domain.errors import StoreError, VersionConflict
 
 BATCH_EVENTS_MAX: Final = 1000
-HALVED_FROM: Final = 4
 RETRY_S: Final = 10.0
 _PAUSE_FIRST_S: Final = 0.05
 _PAUSE_MAX_S: Final = 1.0
@@ -59,32 +55,43 @@ class GroupCommit:
         self._recorder = recorder
         self._retry_s = retry_s
         self._gathering: dict[asyncio.AbstractEventLoop, list[_Append]] = {}
-        self._waiting: Counter[asyncio.AbstractEventLoop] = Counter()
+        self._closed = False
+        self._lock = threading.Lock()  # Nothing is handed over once the thread is told to stop.
         self._queue: SimpleQueue[list[_Append] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="tachograph-writer", daemon=True)
         self._thread.start()
 
-    async def append(self, run_id: UUID, events: Sequence[StoredEvent], expected_version: int) -> None:
-        """Return once the rows are durable. Raises VersionConflict or StoreError."""
+    def append(self, run_id: UUID, events: list[StoredEvent], expected_version: int) -> asyncio.Future[None]:
+        """Return a future that ends once the rows are durable, or with VersionConflict or StoreError."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        waiting = _Append(run_id, expected_version, list(events), future, loop)
-        self._waiting[loop] += 1
-        gathering = self._gathering.get(loop)
-        if gathering is None:
-            self._gathering[loop] = [waiting]
-            loop.call_soon(self._hand_over, loop)
-        else:
-            gathering.append(waiting)
-        await future
+        waiting = _Append(run_id, expected_version, events, future, loop)
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store could not append: it is closed")
+            gathering = self._gathering.get(loop)
+            if gathering is None:
+                self._gathering[loop] = [waiting]
+                loop.call_soon(self._hand_over, loop)
+            else:
+                gathering.append(waiting)
+        return future
 
     def close(self) -> None:
-        """Store what waits, then stop the thread."""
-        self._queue.put(None)
+        """Store what waits, then stop the thread. Later appends are refused."""
+        with self._lock:
+            self._closed = True
+            for batch in self._gathering.values():
+                self._queue.put(batch)
+            self._gathering.clear()
+            self._queue.put(None)
         self._thread.join()
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._queue.put(self._gathering.pop(loop))
+        with self._lock:
+            batch = self._gathering.pop(loop, None)
+            if batch is not None:
+                self._queue.put(batch)
 
     def _write(self) -> None:
         while (batch := self._queue.get()) is not None:
@@ -101,7 +108,7 @@ class GroupCommit:
                 batch += more
                 count += sum(len(append.events) for append in more)
             self._store(batch)
-            self._answer(batch)
+            _answer(batch)
             if closing:
                 return
 
@@ -109,28 +116,33 @@ class GroupCommit:
         try:
             self._recorder.insert_events([event for append in batch for event in append.events])
         except Exception as exc:  # Whatever it is, every append gets its own answer.
-            if len(batch) > 1:
-                for append in batch:
-                    self._store_alone(append, exc)
-            else:
-                self._settle(batch[0], exc)
+            self._store_each(batch, exc)
 
-    def _store_alone(self, append: _Append, batch_error: Exception) -> None:
-        """Store one append of a batch that failed; the batch's outcome may be unknown."""
-        if not isinstance(batch_error, IntegrityError):
-            self._settle(append, batch_error)
-            return
+    def _store_each(self, batch: list[_Append], batch_error: Exception) -> None:
+        """Find out for each append of a batch that failed what becomes of it."""
+        deadline = time.monotonic() + self._retry_s
+        for place, append in enumerate(batch, start=1):
+            if len(batch) > 1 and isinstance(batch_error, IntegrityError):
+                self._store_alone(append, deadline)
+            else:
+                self._settle(append, batch_error, deadline)
+            cause = append.error.__cause__ if append.error else None
+            if cause is not None and _may_pass(cause):  # It was tried long enough: not for each again.
+                for other in batch[place:]:
+                    other.error = _store_error(cause)
+                return
+
+    def _store_alone(self, append: _Append, deadline: float) -> None:
         try:
             self._recorder.insert_events(append.events)
-        except Exception as exc:
-            self._settle(append, exc)
+        except Exception as exc:  # As above.
+            self._settle(append, exc, deadline)
 
-    def _settle(self, append: _Append, error: Exception) -> None:
+    def _settle(self, append: _Append, error: Exception, deadline: float) -> None:
         """Find out what became of a failed append, and try again while that can help."""
         if isinstance(error, IntegrityError):
             append.error = VersionConflict(append.run_id, append.expected_version)
             return
-        deadline = time.monotonic() + self._retry_s
         pause = _PAUSE_FIRST_S
         while True:
             try:
@@ -152,33 +164,6 @@ class GroupCommit:
             time.sleep(pause)
             pause = min(2 * pause, _PAUSE_MAX_S)
 
-    def _answer(self, batch: list[_Append]) -> None:
-        by_loop: dict[asyncio.AbstractEventLoop, list[_Append]] = {}
-        for append in batch:
-            by_loop.setdefault(append.loop, []).append(append)
-        for loop, appends in by_loop.items():
-            try:
-                loop.call_soon_threadsafe(self._resolve, loop, appends)
-            except RuntimeError:  # The loop was closed: nobody waits any more.
-                continue
-
-    def _resolve(self, loop: asyncio.AbstractEventLoop, appends: list[_Append]) -> None:
-        in_step = self._waiting[loop] == len(appends) >= HALVED_FROM
-        if in_step:
-            half = len(appends) // 2
-            loop.call_soon(self._resolve, loop, appends[half:])
-            appends = appends[:half]
-        self._waiting[loop] -= len(appends)
-        if not self._waiting[loop]:
-            del self._waiting[loop]
-        for append in appends:
-            if append.future.done():
-                continue
-            if append.error is not None:
-                append.future.set_exception(append.error)
-            else:
-                append.future.set_result(None)
-
     def _stored(self, append: _Append) -> bool:
         """Tell whether exactly these rows stand in the store."""
         first, last = append.expected_version, append.expected_version + len(append.events)
@@ -188,12 +173,34 @@ class GroupCommit:
         ]
 
 
-def _may_pass(error: Exception) -> bool:
+def _may_pass(error: BaseException) -> bool:
     """Whether trying again can help: a lost connection or a lock can pass, a full disk can't."""
-    return isinstance(error, (OperationalError, InterfaceError)) and "full" not in str(error)
+    hopeless = any(word in str(error) for word in ("full", "readonly"))
+    return isinstance(error, (OperationalError, InterfaceError)) and not hopeless
 
 
-def _store_error(error: Exception) -> StoreError:
+def _store_error(error: BaseException) -> StoreError:
     wrapped = StoreError(f"the store could not append: {str(error).strip() or type(error).__name__}")
     wrapped.__cause__ = error
     return wrapped
+
+
+def _answer(batch: list[_Append]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Append]] = {}
+    for append in batch:
+        by_loop.setdefault(append.loop, []).append(append)
+    for loop, appends in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, appends)
+        except RuntimeError:  # The loop was closed: nobody waits any more.
+            continue
+
+
+def _resolve(appends: list[_Append]) -> None:
+    for append in appends:
+        if append.future.done():
+            continue
+        if append.error is not None:
+            append.future.set_exception(append.error)
+        else:
+            append.future.set_result(None)

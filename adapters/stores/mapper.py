@@ -43,6 +43,8 @@ def plain_bytes(stored: bytes) -> bytes:
     Raises:
         Undecodable: Not a zlib stream, or one that expands past EXPANDED_MAX.
     """
+    if not isinstance(stored, bytes):  # SQLite keeps what somebody put there, whatever the column says.
+        raise Undecodable(f"{type(stored).__name__} where bytes should be")
     if stored[:1] == b"{":
         return stored
     expand = zlib.decompressobj()

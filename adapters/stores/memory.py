@@ -5,6 +5,7 @@ Also the shortest sample of the EventStore port. It keeps stored bytes, not obje
 can't be stored elsewhere can't be stored here.
 """
 
+import threading
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -19,27 +20,33 @@ class MemoryEventStore:
     def __init__(self) -> None:
         self._log: list[tuple[UUID, int, str, bytes]] = []
         self._runs: dict[UUID, list[int]] = {}
+        self._lock = threading.Lock()
 
     async def append(self, run_id: UUID, events: Sequence[Event], *, expected_version: int) -> int:
         """Add events to a run; see the port."""
-        places = self._runs.setdefault(run_id, [])
-        if len(places) != expected_version:
-            raise VersionConflict(run_id, expected_version)
         rows = [
             (run_id, version, event.kind, stored_bytes(event))
             for version, event in enumerate(events, start=expected_version + 1)
         ]
-        places.extend(range(len(self._log), len(self._log) + len(rows)))
-        self._log.extend(rows)
+        with self._lock:
+            places = self._runs.setdefault(run_id, [])
+            if rows and len(places) != expected_version:
+                raise VersionConflict(run_id, expected_version)
+            first = len(self._log)
+            self._log.extend(rows)
+            places.extend(range(first, first + len(rows)))
         return expected_version + len(rows)
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
         """Return a run's events in order; see the port."""
-        return [self._entry(place) for place in self._runs.get(run_id, [])[:up_to]]
+        places = self._runs.get(run_id, [])
+        last = len(places) if up_to is None else max(up_to, 0)
+        return [self._entry(place) for place in places[:last]]
 
     def read_log(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return events of all runs in order; see the port."""
-        return [self._entry(place) for place in range(after, min(after + limit, len(self._log)))]
+        first = max(after, 0)
+        return [self._entry(place, place + 1) for place in range(first, min(first + limit, len(self._log)))]
 
     def head(self) -> int:
         """Return the position of the last event."""
@@ -48,6 +55,6 @@ class MemoryEventStore:
     def close(self) -> None:
         """Do nothing: what is stored goes with the object."""
 
-    def _entry(self, place: int) -> Entry:
+    def _entry(self, place: int, position: int = 0) -> Entry:
         run_id, version, kind, stored = self._log[place]
-        return entry_from(run_id, version, kind, stored, place + 1)
+        return entry_from(run_id, version, kind, stored, position)

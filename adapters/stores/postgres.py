@@ -9,7 +9,7 @@ and truncate are refused by triggers; no hidden retry, so that an unknown outcom
 
 from collections.abc import Callable, Sequence
 from importlib.resources import files
-from typing import Any, Final, LiteralString, NoReturn, cast
+from typing import Any, Final, LiteralString, NoReturn
 from uuid import UUID
 
 import psycopg
@@ -22,9 +22,15 @@ from eventsourcing.persistence import (
     StoredEvent,
 )
 from eventsourcing.utils import Environment, EnvType
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row, tuple_row
+from psycopg_pool import PoolTimeout
 
 CONNECT_TIMEOUT_S: Final = 5
+POOL_MAX: Final = 8
+URL_UNREADABLE: Final = (
+    "its URL can't be read; in a user's name or password, write '@', ':', '/', '?', '#' and '%' as %XX"
+)
 SCHEMA: Final = (files(__package__) / "postgres.sql").read_text(encoding="utf-8")
 ROLES: Final = (files(__package__) / "postgres_roles.sql").read_text(encoding="utf-8")
 
@@ -74,12 +80,29 @@ class Datastore(library.PostgresDatastore):
             connection_class=psycopg.Connection[DictRow],
             kwargs={"row_factory": dict_row, "connect_timeout": CONNECT_TIMEOUT_S, **options},
             min_size=1,
-            max_size=8,
+            max_size=POOL_MAX,
             open=False,
             configure=_autocommit,
             timeout=CONNECT_TIMEOUT_S,
             reconnect_timeout=CONNECT_TIMEOUT_S,
         )
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """
+        Connect outside of the pool, which would only say that it waited in vain.
+
+        Raises:
+            OperationalError: With the server's reason, and never with a piece of the password.
+        """
+        if not _readable(self.conninfo):
+            raise OperationalError(URL_UNREADABLE)
+        try:
+            return psycopg.connect(self.conninfo, connect_timeout=CONNECT_TIMEOUT_S)
+        except psycopg.Error as exc:
+            raise OperationalError(str(exc)) from exc
+
+    def register_type_adapters(self) -> None:
+        """Do nothing: no composite types are used."""
 
     def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
         """Set nothing on a session, so that a transaction pooler may stand in between."""
@@ -93,11 +116,13 @@ class Recorder(library.PostgresApplicationRecorder):
 
     def create_table(self) -> None:
         """Create the schema if it isn't there; a role that may not create one can still use it."""
-        with self.datastore.transaction(commit=True) as cursor:
-            cursor.execute(_SCHEMA_LOCK)
-            cursor.execute(_TABLE_EXISTS)
-            if not cast(DictRow, cursor.fetchone())["?column?"]:
-                cursor.execute(SCHEMA.encode(), prepare=False)
+        try:
+            with self.datastore.connect() as connection:
+                connection.execute(_SCHEMA_LOCK, prepare=False)
+                if connection.execute(_TABLE_EXISTS, prepare=False).fetchone() == (False,):
+                    connection.execute(SCHEMA.encode(), prepare=False)
+        except psycopg.Error as exc:
+            raise OperationalError(str(exc)) from exc
 
     def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
         """
@@ -174,17 +199,20 @@ class Recorder(library.PostgresApplicationRecorder):
         raise NotImplementedError("poll select_notifications")
 
     def _rows(self, query: LiteralString, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        for attempt in (1, 2):
+        for _ in range(POOL_MAX):  # A restart leaves a pool full of dead connections.
             try:
-                with (
-                    self.datastore.get_connection() as connection,
-                    connection.cursor(row_factory=tuple_row, binary=True) as cursor,
-                ):
-                    return cursor.execute(query, parameters).fetchall()
-            except OperationalError:
-                if attempt == 2:
+                return self._rows_once(query, parameters)
+            except OperationalError as exc:
+                if isinstance(exc.__cause__, PoolTimeout):
                     raise
-        raise AssertionError("unreachable")
+        return self._rows_once(query, parameters)
+
+    def _rows_once(self, query: LiteralString, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with (
+            self.datastore.get_connection() as connection,
+            connection.cursor(row_factory=tuple_row, binary=True) as cursor,
+        ):
+            return cursor.execute(query, parameters).fetchall()
 
 
 class Factory(library.PostgresFactory):
@@ -205,6 +233,18 @@ def split_url(url: str) -> tuple[str, dict[str, Any]]:
     kept = [pair for pair in parameters if not pair.startswith("pooler=")]
     options = {"prepare_threshold": None} if "pooler=transaction" in parameters else {}
     return "?".join([base, "&".join(kept)]) if kept else base, options
+
+
+def _readable(url: str) -> bool:
+    """Tell whether libpq reads the URL as it is meant; one that it misreads could be quoted in errors."""
+    user = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
+    if any(sign in user for sign in "@/#"):
+        return False
+    try:
+        conninfo_to_dict(url)
+    except psycopg.Error:
+        return False
+    return True
 
 
 def _autocommit(connection: psycopg.Connection[Any]) -> None:

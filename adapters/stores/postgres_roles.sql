@@ -1,5 +1,5 @@
 -- name: roles
--- A writer that can add to the record and no more; a reader that can only read.
+-- A writer that can add to the record and no more, not even choose a position; a reader that can only read.
 DO $$
 BEGIN
     CREATE ROLE tachograph_writer NOLOGIN;
@@ -11,5 +11,5 @@ BEGIN
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $$;
 REVOKE ALL ON stored_events FROM PUBLIC, tachograph_writer, tachograph_reader;
-GRANT SELECT, INSERT ON stored_events TO tachograph_writer;
+GRANT SELECT, INSERT (originator_id, originator_version, topic, state) ON stored_events TO tachograph_writer;
 GRANT SELECT ON stored_events TO tachograph_reader;

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from eventsourcing.application import Application
@@ -15,6 +15,8 @@ from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit
 from tachograph.adapters.stores.mapper import EventMapper, entry_from
 from tachograph.domain.errors import StoreError
 from tachograph.domain.events import Entry, Event, Recorded
+
+NUMBER_MAX: Final = 2**62  # The databases refuse integers from 2**63 on.
 
 
 class EventLog(Application[UUID]):
@@ -46,10 +48,11 @@ class RecordedEventStore:
         self._mapper = self._log.mapper
         self._writer = GroupCommit(self._log.recorder, retry_s)
         self._pid = os.getpid()
+        self._closed = False
 
     async def append(self, run_id: UUID, events: Sequence[Event], *, expected_version: int) -> int:
         """Add events to a run; see the port."""
-        self._check_process()
+        self._check_usable()
         rows = [
             self._mapper.to_stored_event(Recorded(run_id, version, event))  # type: ignore[arg-type]  # see EventMapper
             for version, event in enumerate(events, start=expected_version + 1)
@@ -60,16 +63,18 @@ class RecordedEventStore:
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
         """Return a run's events in order; see the port."""
-        self._check_process()
+        self._check_usable()
+        last = None if up_to is None else min(up_to, NUMBER_MAX)
         with _translated("read"):
-            rows = self._log.recorder.select_events(run_id, lte=up_to)
+            rows = self._log.recorder.select_events(run_id, lte=last)
         return [entry_from(run_id, row.originator_version, row.topic, row.state) for row in rows]
 
     def read_log(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return events of all runs in order; see the port."""
-        self._check_process()
+        self._check_usable()
+        start, count = min(max(after, 0), NUMBER_MAX), min(max(limit, 0), NUMBER_MAX)
         with _translated("read"):
-            rows = self._log.recorder.select_notifications(after, limit, inclusive_of_start=False)
+            rows = self._log.recorder.select_notifications(start, count, inclusive_of_start=False)
         return [
             entry_from(_uuid(row.originator_id), row.originator_version, row.topic, row.state, row.id)
             for row in rows
@@ -77,13 +82,14 @@ class RecordedEventStore:
 
     def head(self) -> int:
         """Return the position of the last event."""
-        self._check_process()
+        self._check_usable()
         with _translated("read"):
             return self._log.recorder.max_notification_id() or 0
 
     def close(self) -> None:
         """Wait for appends under way and let go of connections."""
         if self._pid == os.getpid():
+            self._closed = True
             self._writer.close()
             self._log.close()
 
@@ -92,7 +98,9 @@ class RecordedEventStore:
         """The library's datastore, which read models in the same database share."""
         return self._log.factory.datastore  # type: ignore[attr-defined]  # every factory here has one
 
-    def _check_process(self) -> None:
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise StoreError("this store is closed")
         if self._pid != os.getpid():
             raise StoreError("this store was opened before a fork; open it again in the child")
 

@@ -7,6 +7,7 @@ positions are never reused; a version gap is refused; update and delete are refu
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -16,6 +17,7 @@ from uuid import UUID
 
 from eventsourcing import sqlite as library
 from eventsourcing.persistence import (
+    DatabaseError,
     IntegrityError,
     InterfaceError,
     Notification,
@@ -46,20 +48,46 @@ _SELECT_LOG: Final = (
     "SELECT position, originator_id, originator_version, topic, state FROM stored_events"
     " WHERE position >= ? AND position <= ? ORDER BY position LIMIT ?"
 )
+_SCHEMA_FOUND: Final = """
+    SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'stored_events'),
+        EXISTS (SELECT 1 FROM pragma_table_info('stored_events') WHERE name = 'position'),
+        EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'stored_events_no_replace')
+"""
 _VERSION_MAX: Final = 2**62
+_PAUSE_S: Final = 0.01
 
 
 class Pool(library.SQLiteConnectionPool):
     """Connections that are durable at each commit."""
 
     def _create_connection(self) -> library.SQLiteConnection:
+        deadline = time.monotonic() + LOCK_TIMEOUT_S
+        while True:
+            try:
+                return self._connect()
+            except sqlite3.Error as exc:
+                # Who changes the journal mode is told of a lock at once, whatever the timeout.
+                if "locked" not in str(exc) or time.monotonic() > deadline:
+                    raise InterfaceError(f"{exc}: {self.db_name}") from exc
+            time.sleep(_PAUSE_S)
+
+    def _connect(self) -> library.SQLiteConnection:
+        connection = sqlite3.connect(
+            self.db_name,
+            uri=True,
+            check_same_thread=False,
+            isolation_level=None,
+            timeout=self.lock_timeout or LOCK_TIMEOUT_S,
+        )
         try:
-            connection = super()._create_connection()
-            cursor = connection.cursor()
-            cursor.execute("PRAGMA synchronous=FULL")
-        except sqlite3.Error as exc:
-            raise InterfaceError(f"{exc}: {self.db_name}") from exc
-        return connection
+            if not self.is_sqlite_memory_mode:
+                connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        connection.row_factory = sqlite3.Row
+        return library.SQLiteConnection(connection, self.max_age)
 
 
 class Transaction(library.SQLiteTransaction):
@@ -109,6 +137,16 @@ class Recorder(library.SQLiteApplicationRecorder):
         """Return the schema's statements."""
         return [part.strip() for part in SCHEMA.split("\n\n")]
 
+    def create_table(self) -> None:
+        """Create the schema if it isn't there; whoever only reads waits for no writer."""
+        with self.datastore.transaction(commit=False) as c:
+            c.execute(_SCHEMA_FOUND)
+            table, ours, complete = c.fetchone()
+        if table and not ours:
+            raise OperationalError("its table stored_events belongs to another program")
+        if not complete:
+            super().create_table()
+
     def insert_events(self, stored_events: Sequence[StoredEvent], **_: Any) -> Sequence[int]:
         """
         Store rows of any number of runs, all or none, and return their positions.
@@ -119,6 +157,7 @@ class Recorder(library.SQLiteApplicationRecorder):
         Raises:
             IntegrityError: A version is taken, or would leave a gap.
             OperationalError: Locked for LOCK_TIMEOUT_S, full, or not writable; nothing is stored.
+            DatabaseError: The file is damaged.
         """
         if len(stored_events) <= STATEMENT_ROWS_MAX:
             with self.datastore.get_connection(commit=True) as connection:
@@ -201,8 +240,10 @@ def _insert(cursor: sqlite3.Cursor, rows: Sequence[StoredEvent]) -> range:
         cursor.execute(_statement(len(rows), len(before)), parameters)
     except sqlite3.IntegrityError as exc:
         raise IntegrityError(exc) from exc
-    except sqlite3.Error as exc:
+    except sqlite3.OperationalError as exc:
         raise OperationalError(exc) from exc
+    except sqlite3.Error as exc:
+        raise DatabaseError(exc) from exc
     if cursor.rowcount != len(rows):
         raise IntegrityError("a version before these is missing")
     assert cursor.lastrowid is not None

@@ -6,7 +6,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 from contestants import ThreadedContestant
 from workload import PLAN
@@ -23,15 +23,8 @@ INSERT_POSTGRES = "insert into events values (%s, %s, %s, %s)"
 READ_SQLITE = "select body from events where run_id = ? order by position"
 READ_POSTGRES = "select body from events where run_id = %s order by position"
 GROUP_MAX = 64
-
-
-class Row(NamedTuple):
-    """A step as it is stored."""
-
-    run_id: str
-    position: int
-    kind: str
-    body: str
+Row = tuple[str, int, str, str]  # run id, position, kind, body
+Waiting = tuple[Row, threading.Lock]  # the lock is released once the row is durable
 
 
 class BareContestant(ThreadedContestant):
@@ -41,10 +34,10 @@ class BareContestant(ThreadedContestant):
         """Append a row for each model turn and each tool output."""
         for turn in range(len(PLAN)):
             message = self.workload.ask_model(run_id, turn)
-            self.append(Row(run_id, 2 * turn, "model_turn", json.dumps(message)))
+            self.append((run_id, 2 * turn, "model_turn", json.dumps(message)))
             output = self.workload.execute_tool(run_id, turn)
             body = json.dumps({"call_id": message["call_id"], "output": output})
-            self.append(Row(run_id, 2 * turn + 1, "tool_call", body))
+            self.append((run_id, 2 * turn + 1, "tool_call", body))
         self.workload.finish(run_id)
 
     @abstractmethod
@@ -83,13 +76,6 @@ class BareSqlite(BareContestant):
         self._connection.close()
 
 
-class Waiting(NamedTuple):
-    """A row on its way to the writer, and the lock the writer releases once the row is durable."""
-
-    row: Row
-    stored: threading.Lock
-
-
 class BareGroupedSqlite(BareSqlite):
     """A writer thread that commits all rows waiting for it in one transaction."""
 
@@ -102,10 +88,10 @@ class BareGroupedSqlite(BareSqlite):
 
     def append(self, row: Row) -> None:
         """Queue the row and wait for its commit."""
-        # A bare lock wakes its waiter faster than an Event or a Future: a floor must not be slower than it can.
+        # A lock wakes its waiter faster than an Event or a Future does, and this is the floor.
         stored = threading.Lock()
         stored.acquire()
-        self._queue.put(Waiting(row, stored))
+        self._queue.put((row, stored))
         stored.acquire()
 
     def close(self) -> None:
@@ -118,10 +104,10 @@ class BareGroupedSqlite(BareSqlite):
         for first in iter(self._queue.get, None):
             group = [first, *self._waiting()]
             self._connection.execute("begin immediate")
-            self._connection.executemany(INSERT_SQLITE, [waiting.row for waiting in group])
+            self._connection.executemany(INSERT_SQLITE, [row for row, _ in group])
             self._connection.execute("commit")
-            for waiting in group:
-                waiting.stored.release()
+            for _, stored in group:
+                stored.release()
 
     def _waiting(self) -> Iterator[Waiting]:
         """Take what is queued by now. Nobody appends during `close`, so no end mark is met here."""

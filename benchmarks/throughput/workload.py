@@ -51,12 +51,7 @@ class Workload:
         self._mark(run_id)
 
     def step_durations_ms(self, run_ids: Iterable[str]) -> list[float]:
-        """
-        Return the duration of every step of these runs, sorted.
-
-        Raises:
-            IncompleteRun: A run without exactly eleven marks.
-        """
+        """Return the duration of every step of these runs, sorted; raise IncompleteRun if any is missing."""
         durations: list[float] = []
         for run_id in run_ids:
             marks = self._marks.get(run_id, [])
