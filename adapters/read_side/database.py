@@ -1,0 +1,76 @@
+"""What the read side needs from a database: transactions, rows, and bulk writes that merge."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Protocol
+
+from eventsourcing.domain import EventSourcingError
+
+from tachograph.domain.errors import StoreError
+from tachograph.projections.projection import Rows, Table
+
+
+class RowRefused(Exception):
+    """The database doesn't take a row, however often it is tried."""
+
+
+class Transaction(Protocol):
+    """
+    Statements of one transaction. Parameters stand as `%s` in every statement.
+
+    `write` and `savepoint` belong together: what `write` refuses is undone by the savepoint around it.
+    """
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        """Execute a statement and return how many rows it changed."""
+        ...
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+        ...
+
+    def create(self, table: Table, generation: int) -> None:
+        """Create the table of one generation, with its indexes."""
+        ...
+
+    def write(self, table: Table, generation: int, rows: Rows) -> None:
+        """Add rows, no two with one key, and merge them with those that are there. Raises RowRefused."""
+        ...
+
+    def savepoint(self) -> AbstractContextManager[None]:
+        """Undo what is done inside, and nothing more, when it raises."""
+        ...
+
+    def grant(self, relation: str) -> None:
+        """Let readers read a table or view, where the database has a role for them."""
+        ...
+
+
+class Database(Protocol):
+    """The database in which the views stand. Every error of it is raised as a StoreError."""
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that only reads."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that writes. It may be lost in a power cut, but then as a whole."""
+        ...
+
+    def changing_schema(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that changes tables; there is one at a time, whatever the process."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what was opened for the read side alone."""
+        ...
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raise errors of the library's datastores as a StoreError."""
+    try:
+        yield
+    except EventSourcingError as exc:
+        first_line = next(iter(str(exc).splitlines()), type(exc).__name__)
+        raise StoreError(f"the views could not be read or written: {first_line}") from exc

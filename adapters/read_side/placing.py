@@ -1,0 +1,86 @@
+"""The log in batches, each event with the trace and the tenant that its run started with."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from tachograph.domain.events import Entry, Recorded, RunStarted
+from tachograph.domain.ports import EventStore
+from tachograph.projections.plain import time_text
+from tachograph.projections.projection import Placed
+
+RUNS_KNOWN_MAX: Final = 10_000
+
+
+class _Origin(NamedTuple):
+    run_id: str
+    trace_id: str | None
+    tenant: str | None
+
+
+class PlacedLog:
+    """
+    Reads a store's log.
+
+    Args:
+        runs_known_max: Runs whose beginning is kept in mind; that of others is read when it is needed.
+    """
+
+    def __init__(self, store: EventStore, batch_size: int, runs_known_max: int = RUNS_KNOWN_MAX) -> None:
+        self._store = store
+        self._batch_size = batch_size
+        self._runs_known_max = runs_known_max
+        self._origins: dict[int, _Origin] = {}  # By the integer of a UUID, which hashes faster.
+
+    def head(self) -> int:
+        """Return the position of the last event."""
+        return self._store.head()
+
+    def read(self, after: int) -> list[Placed]:
+        """Return the next batch past a position; an empty one at the end of the log."""
+        entries = self._store.read_log(after=after, limit=self._batch_size)
+        return [self._placed(entry) for entry in entries]
+
+    def _placed(self, entry: Entry) -> Placed:
+        origin = self._origins.get(entry.run_id.int) or self._origin(entry)
+        run_id, trace_id, tenant = origin
+        if isinstance(entry, Recorded):
+            event = entry.event
+            at = time_text(event.recorded_at)
+            return Placed(entry.position, run_id, entry.version, event.kind, trace_id, tenant, at, event)
+        return Placed(
+            entry.position, run_id, entry.version, entry.kind, trace_id, tenant, None, None, entry.why
+        )
+
+    def _origin(self, entry: Entry) -> _Origin:
+        if entry.version == 1:
+            first: Entry | None = entry
+        else:
+            first = next(iter(self._store.read(entry.run_id, up_to=1)), None)
+        if isinstance(first, Recorded) and isinstance(first.event, RunStarted):
+            context = first.event.context
+            origin = _Origin(str(entry.run_id), context.trace_id, context.tenant)
+        else:
+            origin = _Origin(str(entry.run_id), None, None)
+        if len(self._origins) >= self._runs_known_max:
+            del self._origins[next(iter(self._origins))]
+        self._origins[entry.run_id.int] = origin
+        return origin
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """
+    Keep the garbage collector from walking a batch while it grows: a third of all time otherwise.
+
+    The objects of a batch hold no cycles, so nothing is kept alive that would have been freed.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

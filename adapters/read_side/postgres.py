@@ -1,0 +1,111 @@
+"""The read side in a PostgreSQL database, beside the log."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from tachograph.adapters.read_side import statements
+from tachograph.adapters.read_side.database import RowRefused, Transaction, translated
+from tachograph.adapters.stores.postgres import Datastore
+from tachograph.projections.projection import Rows, Table
+
+# Texts sort by their bytes, as in SQLite, whatever the database's language.
+_TYPES: Final = {"TEXT": 'text COLLATE "C"', "INTEGER": "bigint", "BLOB": "bytea"}
+_BULK_TYPES: Final = {"TEXT": "text", "INTEGER": "bigint", "BLOB": "bytea"}
+_REFUSALS: Final = (
+    psycopg.DataError,
+    psycopg.IntegrityError,
+    psycopg.errors.ProgramLimitExceeded,
+    psycopg.ProgrammingError,
+    OverflowError,
+    UnicodeEncodeError,
+)
+# The record itself is never written like this. A lost batch of a view is read from the record again.
+_LAZY_COMMIT: Final = "SET LOCAL synchronous_commit TO OFF"
+_SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 1)"
+_SCHEMA_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout TO '30s'"
+_READER_EXISTS: Final = "SELECT 1 FROM pg_roles WHERE rolname = 'tachograph_reader'"
+_GRANT: Final = "GRANT SELECT ON {relation} TO tachograph_reader"
+
+
+class PostgresTransaction:
+    """Statements in one transaction of PostgreSQL; see the port."""
+
+    def __init__(self, cursor: psycopg.Cursor[tuple[Any, ...]]) -> None:
+        self._cursor = cursor
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        """Execute a statement and return how many rows it changed."""
+        return self._cursor.execute(statement.encode(), parameters).rowcount
+
+    def rows(self, query: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a query."""
+        return self._cursor.execute(query.encode(), parameters).fetchall()
+
+    def create(self, table: Table, generation: int) -> None:
+        """Create the table of one generation, with its indexes."""
+        for statement in statements.create_table(table, generation, _TYPES):
+            self.execute(statement)
+
+    def write(self, table: Table, generation: int, rows: Rows) -> None:
+        """Add rows and merge them with those that are there."""
+        try:
+            if table.merges:
+                self._merge(table, generation, rows)
+            else:
+                self._copy(table, generation, rows)
+        except _REFUSALS as exc:
+            raise RowRefused(str(exc)) from exc
+
+    def savepoint(self) -> AbstractContextManager[Any]:
+        """Undo what is done inside when it raises."""
+        return self._cursor.connection.transaction()
+
+    def grant(self, relation: str) -> None:
+        """Let the role `tachograph_reader` read it, if there is one."""
+        if self.rows(_READER_EXISTS):
+            self.execute(_GRANT.format(relation=relation))
+
+    def _copy(self, table: Table, generation: int, rows: Rows) -> None:
+        with self._cursor.copy(statements.copy(table, generation).encode()) as copy:
+            copy.set_types([_BULK_TYPES[column.type] for column in table.columns])
+            for row in rows:
+                copy.write_row(row)
+
+    def _merge(self, table: Table, generation: int, rows: Rows) -> None:
+        arrays = ", ".join(f"%b::{_BULK_TYPES[column.type]}[]" for column in table.columns)
+        statement = statements.insert(table, generation, f"SELECT * FROM unnest({arrays})")
+        self._cursor.execute(statement.encode(), [list(values) for values in zip(*rows, strict=True)])
+
+
+class PostgresDatabase:
+    """Views in the database of a datastore."""
+
+    def __init__(self, datastore: Datastore) -> None:
+        self._datastore = datastore
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that only reads."""
+        return self._transaction(commit=False)
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that writes. Its commit doesn't wait for the disk."""
+        return self._transaction(_LAZY_COMMIT, commit=True)
+
+    def changing_schema(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that waits its turn to change tables, and for readers, but not for ever."""
+        return self._transaction(_SCHEMA_LOCK_TIMEOUT, _SCHEMA_LOCK, commit=True)
+
+    def close(self) -> None:
+        """Do nothing: the connections are the store's."""
+
+    @contextmanager
+    def _transaction(self, *first: str, commit: bool) -> Iterator[Transaction]:
+        with translated(), self._datastore.transaction(commit=commit) as dictionaries:
+            with dictionaries.connection.cursor(row_factory=tuple_row) as cursor:
+                for statement in first:
+                    cursor.execute(statement.encode())
+                yield PostgresTransaction(cursor)

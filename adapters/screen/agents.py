@@ -1,0 +1,98 @@
+"""The agent and the model that the user named."""
+
+import importlib
+import sys
+import traceback
+from pathlib import Path
+from typing import Final
+
+import click
+
+from tachograph.adapters.models.scripted import ScriptedModel
+from tachograph.adapters.refund.scenarios import load_scenario, read_scenario, scenario_names
+from tachograph.domain.agent import Agent
+from tachograph.domain.errors import InvalidAgent
+from tachograph.domain.ports import Model, ModelReply
+
+BUNDLED: Final = "tachograph.adapters.refund.agent:refund_agent"
+_SCRIPTED: Final = "scripted:"
+
+
+def load_agent(name: str) -> Agent:
+    """
+    Import an agent named as MODULE:AGENT; modules of the current folder are found too.
+
+    Raises:
+        click.UsageError: The name has another form.
+        InvalidAgent: No such module, nothing of that name in it, or the import fails.
+    """
+    module_name, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
+        raise click.UsageError(
+            f"{name[:100]!r} names no agent: write MODULE:AGENT, as in {BUNDLED}.",
+        )
+    found: object = _imported(module_name)
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InvalidAgent(f"{module_name} has nothing named {attribute}")
+        found = getattr(found, part)
+    if not isinstance(found, Agent):
+        raise InvalidAgent(f"{name} is of type {type(found).__name__}, not an Agent")
+    return found
+
+
+def load_model(name: str | None) -> Model:
+    """
+    Return the model of a name: `scripted:SCENARIO` or `scripted:FILE.toml`.
+
+    Raises:
+        click.UsageError: There is no such model; the message says which there are.
+    """
+    if name is None:
+        raise click.UsageError(f"Which model is to answer? Give --model. There are: {_known()}.")
+    if not name.startswith(_SCRIPTED):
+        raise click.UsageError(f"There is no model {name[:100]!r}. There are: {_known()}.")
+    return ScriptedModel(_replies(name.removeprefix(_SCRIPTED)))
+
+
+def model_of_trace(trace_id: str) -> str | None:
+    """Return the name of the model that began a demo's run, None for any other trace."""
+    scenario = trace_id.removeprefix("demo-")
+    return f"{_SCRIPTED}{scenario}" if scenario != trace_id and scenario in scenario_names() else None
+
+
+def _replies(script: str) -> tuple[ModelReply, ...]:
+    if script in scenario_names():
+        return load_scenario(script).replies
+    if not script.endswith(".toml"):
+        raise click.UsageError(f"There is no model {(_SCRIPTED + script)[:100]!r}. There are: {_known()}.")
+    try:
+        return read_scenario(Path(script).stem, Path(script).read_text(encoding="utf-8")).replies
+    except (OSError, ValueError) as exc:
+        raise click.UsageError(f"{script} can't be used as a script: {exc}") from exc
+
+
+def _known() -> str:
+    return f"{_SCRIPTED}FILE.toml, and {_SCRIPTED}NAME with a NAME of: {', '.join(scenario_names())}"
+
+
+def _imported(name: str) -> object:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as exc:
+        if exc.name is not None and f"{name}.".startswith(f"{exc.name}."):
+            raise InvalidAgent(f"there is no module {exc.name}, neither here nor installed") from exc
+        raise _import_failed(name, exc) from exc
+    except (Exception, SystemExit) as exc:  # A module's own code runs here, and may raise anything.
+        raise _import_failed(name, exc) from exc
+
+
+def _import_failed(name: str, exc: BaseException) -> InvalidAgent:
+    where = ""
+    if isinstance(exc, SyntaxError):
+        where = f" (line {exc.lineno} of {exc.filename})"
+    elif frames := traceback.extract_tb(exc.__traceback__):
+        where = f" (line {frames[-1].lineno} of {frames[-1].filename})"
+    return InvalidAgent(f"importing {name} failed: {type(exc).__name__}: {exc}{where}")

@@ -1,0 +1,221 @@
+"""Run, resume and cancel from the command line, and say what became of the run whatever happens."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final
+
+import click
+from pydantic import ValidationError
+
+from tachograph.adapters import running
+from tachograph.adapters.refund.agent import refund_agent
+from tachograph.adapters.refund.scenarios import load_scenario
+from tachograph.adapters.running import RunOutcome
+from tachograph.adapters.screen import machine
+from tachograph.adapters.screen.access import find_run, opened
+from tachograph.adapters.screen.agents import load_agent, load_model, model_of_trace
+from tachograph.adapters.screen.commands import FINE, INTERRUPTED, NO, NOT_DONE, Settings, one_line, tell
+from tachograph.adapters.screen.failures import explain, without_secrets
+from tachograph.adapters.screen.open_runs import Resumption, WatchedStore, left
+from tachograph.adapters.screen.output import LiveScreen, text
+from tachograph.adapters.screen.story import Story
+from tachograph.adapters.world import SystemIds
+from tachograph.domain.agent import Agent
+from tachograph.domain.context import PARTY_RULE, TrustedContext, check_trace_id
+from tachograph.domain.errors import ModelError, RunClosed, StoreError
+from tachograph.domain.ports import EventStore
+from tachograph.domain.run import RunState
+
+_DASHES: Final = "─"
+
+Work = Callable[[EventStore], Coroutine[Any, Any, RunOutcome]]
+
+
+def demo(settings: Settings, name: str) -> int:
+    """Run a scenario and tell its story. NO if it doesn't end as the scenario says."""
+    scenario = load_scenario(name)
+    screen = LiveScreen()
+
+    async def work(watched: EventStore) -> RunOutcome:
+        model = load_model(f"scripted:{name}")
+        return await running.run(refund_agent, scenario.input, scenario.context, model=model, store=watched)
+
+    with opened(settings.store, create=True) as store:
+        if not settings.as_json:
+            screen.print(text(scenario.title, "bold"), text(scenario.shows, "dim"), "")
+        outcome = _carried_out(settings, store, refund_agent, work, Resumption(None, None), screen)
+    if isinstance(outcome, int):
+        return outcome
+    if (outcome.outcome, outcome.reason) == (scenario.expected_outcome, scenario.expected_reason):
+        return FINE
+    tell(f"The scenario should end as {scenario.expected_outcome}, {scenario.expected_reason}.")
+    return NO
+
+
+def run(
+    settings: Settings,
+    agent_name: str,
+    model_name: str | None,
+    said: str,
+    context: TrustedContext,
+    request_id: str | None,
+) -> int:
+    """Run an agent once and tell its story. NO if the run was blocked."""
+    if not said.strip():
+        raise click.UsageError("The input is empty: say with --input what the customer says.")
+    model, agent = load_model(model_name), load_agent(agent_name)
+
+    async def work(watched: EventStore) -> RunOutcome:
+        return await running.run(agent, said, context, model=model, store=watched, request_id=request_id)
+
+    resumption = Resumption(agent_name, model_name)
+    with opened(settings.store, create=True) as store:
+        return _verdict(_carried_out(settings, store, agent, work, resumption, LiveScreen()))
+
+
+def resume(settings: Settings, run: str, agent_name: str | None, model_name: str | None, actor: str) -> int:
+    """Take an open run over and tell how it goes on. NO if the run was blocked."""
+    with opened(settings.store) as store:
+        run_id = find_run(store, run)
+        state = running.load(store, run_id)
+        if state.terminal is not None:
+            raise RunClosed(run_id, state.terminal.outcome)
+        agent = _agent_of(state, agent_name)
+        model = load_model(model_name or model_of_trace(state.started.context.trace_id))
+        if agent.definition_digest != state.started.definition_digest:
+            tell("Note: the agent's definition has changed since this run began.")
+
+        async def work(watched: EventStore) -> RunOutcome:
+            return await running.resume(agent, run_id, model=model, store=watched, actor=actor)
+
+        resumption = Resumption(agent_name, model_name)
+        return _verdict(_carried_out(settings, store, agent, work, resumption, LiveScreen()))
+
+
+def cancel(settings: Settings, run: str, actor: str) -> int:
+    """End an open run as blocked."""
+    with opened(settings.store) as store:
+        outcome = asyncio.run(running.cancel(find_run(store, run), store=store, actor=actor))
+        screen = LiveScreen()
+        if settings.as_json:
+            screen.lines([_json(outcome, running.load(store, outcome.run_id))])
+        else:
+            recorded = _counted(outcome.version, "event")
+            screen.print(text(f"Run {outcome.run_id} is cancelled; its record has {recorded}."))
+    return FINE
+
+
+def context(
+    trace: str | None, tenant: str, actor: str, customer: str | None, permissions: Sequence[str]
+) -> TrustedContext:
+    """
+    Return what the caller vouches for; without a trace, a new one.
+
+    Raises:
+        click.UsageError: One of them can't be recorded.
+    """
+    trace_id = check_trace_id(trace) if trace is not None else str(SystemIds().run_id())
+    try:
+        return TrustedContext(
+            trace_id=trace_id, tenant=tenant, actor=actor, customer=customer, permissions=tuple(permissions)
+        )
+    except ValidationError as exc:
+        field = str(exc.errors(include_url=False, include_input=False)[0]["loc"][0]).removesuffix("s")
+        raise click.UsageError(f"--{field} must be {PARTY_RULE}.") from exc
+
+
+def _agent_of(state: RunState, name: str | None) -> Agent:
+    if name is not None:
+        return load_agent(name)
+    if state.started.agent == refund_agent.name:
+        return refund_agent
+    raise click.UsageError(
+        f"Run {state.run_id} is of the agent {state.started.agent[:80]!r}: say with --agent MODULE:AGENT "
+        "where it is defined."
+    )
+
+
+def _verdict(outcome: RunOutcome | int) -> int:
+    if isinstance(outcome, int):
+        return outcome
+    return NO if outcome.outcome == "blocked" else FINE
+
+
+def _carried_out(
+    settings: Settings,
+    store: EventStore,
+    agent: Agent,
+    work: Work,
+    resumption: Resumption,
+    screen: LiveScreen,
+) -> RunOutcome | int:
+    """Do the work while its story is told; return the outcome, or the exit code if it has none."""
+    story = Story(screen, agent.terminals_by_name)
+    watched = WatchedStore(store, (lambda event: None) if settings.as_json else story.tell)
+    try:
+        outcome = asyncio.run(work(watched))
+    except KeyboardInterrupt:
+        tell(f"Interrupted. {left(settings, store, watched.run_id, resumption)}")
+        return INTERRUPTED
+    except SystemExit:
+        tell("Error: a tool asked the process to exit.", left(settings, store, watched.run_id, resumption))
+        return NOT_DONE
+    except (ModelError, StoreError) as exc:
+        if not watched.recorded:
+            raise
+        failure = explain(exc, settings.store)
+        tell(f"Error: {failure.message}", left(settings, store, watched.run_id, resumption))
+        return NOT_DONE
+    if settings.as_json:
+        screen.lines([_json(outcome, running.load(store, outcome.run_id))])
+    else:
+        _epilogue(screen, settings, outcome, store, fresh=watched.recorded > 0)
+    return outcome
+
+
+def _epilogue(
+    screen: LiveScreen, settings: Settings, outcome: RunOutcome, store: EventStore, *, fresh: bool
+) -> None:
+    state = running.load(store, outcome.run_id)
+    totals = state.totals
+    if not fresh:
+        reason = f", {outcome.reason}" if outcome.reason else ""
+        screen.print(text(f"This request was answered before: {outcome.outcome}{reason}.", "bold"))
+    spent = [
+        _counted(totals.steps, "turn"),
+        _counted(totals.tool_calls, "tool call"),
+        _counted(totals.tool_errors, "tool error"),
+        f"{totals.tokens_in:,} tokens read, {totals.tokens_out:,} written",
+    ]
+    if totals.cost_usd is not None:
+        spent.append(f"{totals.cost_usd} USD")
+    where = one_line(without_secrets(settings.store, settings.store))
+    screen.print(
+        text(_DASHES * screen.width, "dim", characters_max=screen.width),
+        text(" · ".join(spent)),
+        text(f"{_counted(state.version, 'event')} recorded in {where}", characters_max=500),
+        "",
+        text("Look closer:", "bold"),
+        text(f"  tachograph show {outcome.run_id}"),
+        text(f"  tachograph steps --trace {outcome.trace_id}"),
+    )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _json(outcome: RunOutcome, state: RunState) -> str:
+    return machine.line(
+        {
+            "run_id": outcome.run_id,
+            "trace_id": outcome.trace_id,
+            "agent": state.started.agent,
+            "outcome": outcome.outcome,
+            "reason": outcome.reason,
+            "arguments": outcome.arguments,
+            "steps": outcome.steps,
+            "version": outcome.version,
+            "totals": state.totals,
+        }
+    )

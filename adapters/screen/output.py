@@ -1,0 +1,146 @@
+"""
+Where a command's output goes: data to standard output, everything else to standard error.
+
+Nothing printed here is read as rich's markup: data comes as `Text`, or as plain lines.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from tachograph.adapters.screen.commands import hush
+from tachograph.adapters.screen.escape import visible
+
+PIPED_WIDTH: Final = 100
+WIDTH_MAX: Final = 120
+BLOCK_MAX: Final = 2_000
+UNLIMITED: Final = 100_000
+_ROOM_MIN: Final = 20
+
+
+class Screen:
+    """Standard output for one command."""
+
+    def __init__(self) -> None:
+        self.console = _Console(file=sys.stdout, markup=False, emoji=False, highlight=False, soft_wrap=False)
+        if not self.console.is_terminal:
+            self.console.width = PIPED_WIDTH
+
+    @property
+    def width(self) -> int:
+        """Columns that running text may take: a line longer than WIDTH_MAX is hard to read."""
+        return min(self.console.width, WIDTH_MAX)
+
+    def print(self, *parts: RenderableType) -> None:
+        """Print texts and tables, one below the other."""
+        for part in parts:
+            if isinstance(part, Text) and part.cell_len > self.width:
+                self.hanging(Text(), part)
+            else:
+                self.console.print(part, width=self.width)
+
+    def hanging(self, head: Text, body: Text) -> None:
+        """Print a text beside its head; all lines of it begin below its start or further right."""
+        blank = " " * head.cell_len
+        room = max(self.width - len(blank), _ROOM_MIN)
+        for number, line in enumerate(_wrapped(body, room, self.console)):
+            self.print(Text.assemble(blank if number else head, line))
+
+    def table(self, table: Table) -> None:
+        """Print a table: as wide as the terminal at most, and as wide as its content in a pipe."""
+        if self.console.is_terminal:
+            self.console.print(table)
+            return
+        self.console.width = UNLIMITED
+        with self.console.capture() as capture:
+            self.console.print(table)
+        self.console.width = PIPED_WIDTH
+        self.lines(line.rstrip() for line in capture.get().split("\n")[:-1])
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Print lines that are safe as they are, such as those of `machine`."""
+        for line in lines:
+            sys.stdout.write(f"{line}\n")
+
+    def parts(self, parts: Iterable[str]) -> None:
+        """Print one line that comes in parts."""
+        for part in parts:
+            sys.stdout.write(part)
+        sys.stdout.write("\n")
+
+
+def text(data: str, style: str = "", *, block: bool = False, characters_max: int = BLOCK_MAX) -> Text:
+    """
+    Return data as text for a terminal, cut with a note that says what is missing.
+
+    Args:
+        block: Whether line feeds in the data start a new line.
+    """
+    shown = Text(visible(data[:characters_max], block=block), style)
+    left_out = len(data) - characters_max
+    if left_out > 0:
+        note = f" [cut: {left_out:,} more characters; --json shows them all]"
+        return Text.assemble(shown, (note, "dim italic"))
+    return shown
+
+
+def _wrapped(body: Text, room: int, console: Console) -> Iterator[Text]:
+    """Wrap each line of a text; what a line runs on for stands further right than its start."""
+    for line in body.split("\n", allow_blank=True):
+        indent = min(len(line.plain) - len(line.plain.lstrip(" ")), room // 2)
+        hang = indent + 2 if indent else 0
+        for number, part in enumerate(line[indent:].wrap(console, room - hang, overflow="fold", tab_size=1)):
+            part.rstrip()
+            yield Text.assemble(" " * (hang if number else indent), part)
+
+
+def columns(*names: str, right: Iterable[str] = ()) -> Table:
+    """Return an empty table with a head and no lines around."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in names:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    return table
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Give a function that shows work done and work in all, or None when nobody would see it."""
+    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        yield None
+        return
+    bars = Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    with bars:
+        task = bars.add_task(visible(what), total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let the command end as it does when a plain print fails."""
+        raise BrokenPipeError
+
+
+class LiveScreen(Screen):
+    """A screen that goes dark when its reader has gone: what the command does must not end with it."""
+
+    def print(self, *parts: RenderableType) -> None:
+        """Print as Screen does."""
+        try:
+            super().print(*parts)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            hush()

@@ -1,0 +1,288 @@
+"""The command line: parses, calls, prints. What commands do is in `adapters/screen`, imported as they run."""
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from tachograph.adapters.screen.commands import JSON_HELP, STORE_HELP, OneOf, Root, Settings
+
+STORE_DEFAULT: Final = "sqlite:///tachograph.db"
+
+pass_settings = click.make_pass_decorator(Settings)
+
+
+def _scenarios() -> Sequence[str]:
+    from tachograph.adapters.refund.scenarios import scenario_names
+
+    return scenario_names()
+
+
+def _formats() -> Sequence[str]:
+    from tachograph.adapters.importers.importing import FORMATS
+
+    return tuple(FORMATS)
+
+
+SCENARIO: Final = OneOf("scenario", _scenarios)
+FORMAT: Final = OneOf("format", _formats)
+VERSION: Final = click.IntRange(min=1)
+
+_agent_option = click.option(
+    "--agent",
+    metavar="MODULE:AGENT",
+    help="Where the agent is defined. Default: the bundled agent, for its own runs.",
+)
+_model_option = click.option(
+    "--model", metavar="NAME", help="The model: scripted:SCENARIO or scripted:FILE.toml."
+)
+_actor_option = click.option(
+    "--actor", metavar="NAME", default="anonymous", show_default=True, help="Who does this, for the record."
+)
+_at_option = click.option(
+    "--at", type=VERSION, metavar="VERSION", help="As it stood at this version; the last one by default."
+)
+_trace_option = click.option("--trace", metavar="ID", help="Of this trace alone.")
+
+
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--store", metavar="URL", envvar="TACHOGRAPH_STORE", help=STORE_HELP)
+@click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@click.version_option(package_name="tachograph", prog_name="tachograph", help="Print the version.")
+@click.pass_context
+def main(ctx: click.Context, store: str | None, as_json: bool) -> None:
+    """
+    Run LLM agents, record every step, and rebuild a run from its record alone.
+
+    Exit codes: 0 fine; 1 the answer is no; 2 wrong use; 3 could not be done; 130 interrupted. A run is
+    named by its id or by the first 8 or more characters of it.
+    """
+    named = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
+    ctx.obj = Settings(store or STORE_DEFAULT, as_json, named)
+
+
+@main.command()
+@click.argument("scenario", type=SCENARIO, default="approval_requested")
+@pass_settings
+def demo(settings: Settings, scenario: str) -> int:
+    """
+    Run the bundled refund agent on a scripted model, and tell the story.
+
+    The run is recorded like any other. Exit code 1 if it doesn't end as the scenario says.
+    """
+    from tachograph.adapters.screen import driving
+
+    return driving.demo(settings, scenario)
+
+
+@main.command()
+@click.argument("scenario", type=SCENARIO, default="approval_requested")
+@click.option("--auto", is_flag=True, help="Step through without keys; needed where there is no terminal.")
+@pass_settings
+def simulate(settings: Settings, scenario: str, auto: bool) -> int:
+    """
+    Step through the loop and inject errors; nothing outside is called, nothing is kept.
+
+    Before each step it says what the loop has decided. Enter makes the step; u, i, f and t inject an
+    unknown tool, an invalid argument, a tool failure and a second terminal. --json implies --auto.
+    """
+    without_keys = auto or settings.as_json
+    if not without_keys and not sys.stdin.isatty():
+        raise click.UsageError("There is no terminal to take keys from; give --auto to step through.")
+    from tachograph.adapters.refund.scenarios import load_scenario
+    from tachograph.adapters.screen.simulating import simulate
+
+    keys = None if without_keys else click.getchar
+    return simulate(load_scenario(scenario), keys, as_json=settings.as_json)
+
+
+@main.command()
+@click.argument("agent", metavar="MODULE:AGENT")
+@click.option("--input", "said", metavar="TEXT", required=True, help="What the customer says; - reads it in.")
+@click.option("--trace", metavar="ID", help="The trace that the run belongs to. Default: a new one.")
+@click.option("--tenant", metavar="NAME", default="default", show_default=True, help="The tenant.")
+@_actor_option
+@click.option("--customer", metavar="NAME", help="The customer that the run is about.")
+@click.option(
+    "--permission", "permissions", metavar="NAME", multiple=True, help="What the run may do; repeatable."
+)
+@_model_option
+@click.option("--request-id", metavar="ID", help="Makes the call repeatable: the same id gives the same run.")
+@pass_settings
+def run(
+    settings: Settings,
+    agent: str,
+    said: str,
+    trace: str | None,
+    tenant: str,
+    actor: str,
+    customer: str | None,
+    permissions: tuple[str, ...],
+    model: str | None,
+    request_id: str | None,
+) -> int:
+    """
+    Run an agent once, and tell what happens. Exit code 1 if the run is blocked.
+
+    MODULE:AGENT names an Agent in an importable module, or in one of the current folder.
+    """
+    from tachograph.adapters.screen import driving
+
+    message = sys.stdin.read() if said == "-" else said
+    context = driving.context(trace, tenant, actor, customer, permissions)
+    return driving.run(settings, agent, model, message, context, request_id)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
+@_agent_option
+@_model_option
+@_actor_option
+@pass_settings
+def resume(settings: Settings, run: str, agent: str | None, model: str | None, actor: str) -> int:
+    """
+    Take over an open run and carry it to its end. Exit code 1 if it is blocked.
+
+    What is recorded isn't done again. A run of the demo goes on with its own agent and script.
+    """
+    from tachograph.adapters.screen import driving
+
+    return driving.resume(settings, run, agent, model, actor)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
+@_actor_option
+@pass_settings
+def cancel(settings: Settings, run: str, actor: str) -> int:
+    """End an open run as blocked; a process that works on it stops at its next step."""
+    from tachograph.adapters.screen import driving
+
+    return driving.cancel(settings, run, actor)
+
+
+@main.command()
+@_trace_option
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the latest ones.")
+@pass_settings
+def runs(settings: Settings, trace: str | None, limit: int | None) -> int:
+    """
+    List runs: how each began and ended.
+
+    An open run is shown as interrupted when its process is gone or nothing was recorded for 15 minutes.
+    """
+    from tachograph.adapters.screen import lists
+
+    return lists.runs(settings, trace, limit)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
+@_at_option
+@pass_settings
+def show(settings: Settings, run: str, at: int | None) -> int:
+    """Show the record of a run, event by event."""
+    from tachograph.adapters.screen import records
+
+    return records.show(settings, run, at)
+
+
+@main.command()
+@_trace_option
+@pass_settings
+def steps(settings: Settings, trace: str | None) -> int:
+    """Count the steps of each trace: runs, model turns, tool calls, errors, outcomes."""
+    from tachograph.adapters.screen import lists
+
+    return lists.steps(settings, trace)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
+@_at_option
+@pass_settings
+def rebuild(settings: Settings, run: str, at: int | None) -> int:
+    """Fold a run's events into its state, and give the state's digest."""
+    from tachograph.adapters.screen import records
+
+    return records.rebuild(settings, run, at)
+
+
+@main.command("import")
+@click.argument("format_name", metavar="FORMAT", type=FORMAT)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@pass_settings
+def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int:
+    """
+    Import recorded conversations, of the format tau-bench or tau2.
+
+    A file is checked as a whole before anything of it is stored, and can be imported again safely. The
+    first file that is rejected ends the command.
+    """
+    from tachograph.adapters.screen import records
+
+    return records.import_files(settings, format_name, files)
+
+
+@main.group()
+def projections() -> None:
+    """The read models: how far they are, and bringing them up to date."""
+
+
+@projections.command()
+@pass_settings
+def status(settings: Settings) -> int:
+    """Show how far each read model is. Exit code 1 if one has set events aside."""
+    from tachograph.adapters.screen import lists
+
+    return lists.projections_status(settings)
+
+
+@projections.command("catch-up")
+@pass_settings
+def catch_up(settings: Settings) -> int:
+    """Bring every read model up to the end of the record."""
+    from tachograph.adapters.screen import lists
+
+    return lists.projections_catch_up(settings)
+
+
+@projections.command("rebuild")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@pass_settings
+def projections_rebuild(settings: Settings, names: tuple[str, ...]) -> int:
+    """Rebuild read models from the record, from zero; all of them if none is named."""
+    from tachograph.adapters.screen import lists
+
+    return lists.projections_rebuild(settings, names)
+
+
+@main.group()
+def db() -> None:
+    """The store itself: create it, check it."""
+
+
+@db.command("init")
+@click.option(
+    "--roles", is_flag=True, help="Also create the roles of PostgreSQL: tachograph_writer, tachograph_reader."
+)
+@pass_settings
+def db_init(settings: Settings, roles: bool) -> int:
+    """Create the store's schema where it is missing. Safe to repeat."""
+    from tachograph.adapters.screen import databases
+
+    return databases.init(settings, roles=roles)
+
+
+@db.command("check")
+@pass_settings
+def db_check(settings: Settings) -> int:
+    """
+    Check schema, triggers, roles and durability settings as they really are. Changes nothing.
+
+    Exit code 1 if anything is missing or weaker than it should be.
+    """
+    from tachograph.adapters.screen import databases
+
+    return databases.check(settings)

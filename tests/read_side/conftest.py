@@ -1,0 +1,49 @@
+"""Open stores and read sides, of each kind."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tachograph import open_store
+from tachograph.adapters.read_side import ReadSide, open_read_side
+from tachograph.domain.ports import EventStore
+
+OpenReadSide = Callable[..., ReadSide]
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[EventStore]:
+    """An empty store of each kind."""
+    opened = open_store(store_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[EventStore]:
+    """An empty store in a database of each kind."""
+    opened = open_store(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def opened() -> Iterator[OpenReadSide]:
+    """Open read sides that are closed after the test."""
+    sides: list[ReadSide] = []
+
+    def open_one(store: EventStore, **options: Any) -> ReadSide:
+        side = open_read_side(store, **options)
+        sides.append(side)
+        return side
+
+    yield open_one
+    for side in sides:
+        side.close()
+
+
+@pytest.fixture
+def side(store: EventStore, opened: OpenReadSide) -> ReadSide:
+    """The read side of the empty store."""
+    return opened(store)

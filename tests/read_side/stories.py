@@ -1,0 +1,249 @@
+"""Runs to fill a log with, what views must say of them, and rows that no release wrote."""
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from hypothesis import strategies as st
+
+from tachograph.adapters.read_side import ReadSide
+from tachograph.adapters.stores.memory import MemoryEventStore
+from tachograph.domain.budget import Budget, Totals
+from tachograph.domain.context import TrustedContext
+from tachograph.domain.events import (
+    CallRequest,
+    Event,
+    Message,
+    ModelTurn,
+    Outcome,
+    Recorded,
+    RunResumed,
+    RunStarted,
+    Terminal,
+    ToolCall,
+    ToolError,
+    ToolStarted,
+)
+from tachograph.domain.ports import EventStore
+from tachograph.domain.run import fold
+
+NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
+
+View = dict[str, Any]
+Story = list[Event]
+
+
+def run_id(number: int) -> UUID:
+    """The id of a run, the same each time."""
+    return UUID(f"00000000-0000-7000-8000-{number:012x}")
+
+
+def started(trace_id: str = "trace-1", tenant: str = "shop", **fields: Any) -> RunStarted:
+    given: dict[str, Any] = {
+        "recorded_at": NOON,
+        "agent": "refund",
+        "agent_version": "1",
+        "definition_digest": "0" * 64,
+        "catalogue_digest": "0" * 64,
+        "context": TrustedContext(trace_id=trace_id, tenant=tenant),
+        "input": (Message(role="user", content="Refund order #W1, please."),),
+        "budget": Budget(max_steps=50),
+        "owner": "host:1:aaaaaaaa",
+    }
+    return RunStarted(**(given | fields))
+
+
+def turn(step: int, calls: int = 1, *, at: datetime = NOON, **fields: Any) -> ModelTurn:
+    keys = [f"{step}.{index}" for index in range(1, calls + 1)]
+    given: dict[str, Any] = {
+        "recorded_at": at,
+        "step": step,
+        "model_asked": "scripted",
+        "request_digest": "0" * 64,
+        "calls": tuple(CallRequest(call_key=key, name="order_read", arguments="{}") for key in keys),
+        "finish_reason": "tool_calls",
+        "latency_ms": 1,
+    }
+    return ModelTurn(**(given | fields))
+
+
+def begun(key: str, *, at: datetime = NOON) -> ToolStarted:
+    return ToolStarted(
+        recorded_at=at,
+        call_key=key,
+        name="order_read",
+        effect="once",
+        arguments_digest="0" * 64,
+        idempotency_key="tg1-0",
+    )
+
+
+def result(key: str, *, at: datetime = NOON, **fields: Any) -> ToolCall:
+    given: dict[str, Any] = {
+        "recorded_at": at,
+        "call_key": key,
+        "name": "order_read",
+        "arguments": "{}",
+        "output": '{"state":"delivered"}',
+        "duration_ms": 1,
+    }
+    return ToolCall(**(given | fields))
+
+
+def failure(key: str, *, at: datetime = NOON, **fields: Any) -> ToolError:
+    given: dict[str, Any] = {
+        "recorded_at": at,
+        "call_key": key,
+        "name": "order_read",
+        "code": "timed_out",
+        "message": "It took too long.",
+        "duration_ms": 1,
+    }
+    return ToolError(**(given | fields))
+
+
+def resumed(*, at: datetime = NOON, owner: str = "host:2:bbbbbbbb") -> RunResumed:
+    return RunResumed(recorded_at=at, owner=owner, actor="anonymous", reason="its process ended")
+
+
+def ended(outcome: Outcome = "answered", *, at: datetime = NOON, **fields: Any) -> Terminal:
+    return Terminal(recorded_at=at, outcome=outcome, totals=Totals(), **fields)
+
+
+def refund_run(trace_id: str = "trace-1", tenant: str = "shop", outcome: Outcome = "answered") -> Story:
+    """Six events: two turns, one call that succeeds, one that fails."""
+    return [
+        started(trace_id, tenant),
+        turn(1, calls=2),
+        result("1.1"),
+        failure("1.2"),
+        turn(2, calls=0),
+        ended(outcome),
+    ]
+
+
+def append(store: EventStore, run: UUID, events: Sequence[Event], expected_version: int = 0) -> None:
+    """Append outside of an event loop."""
+    asyncio.run(store.append(run, events, expected_version=expected_version))
+
+
+def fill(store: EventStore, runs: int, first: int = 1) -> None:
+    """Append that many whole runs, two a trace, at once."""
+
+    async def all_runs() -> None:
+        await asyncio.gather(
+            *(
+                store.append(run_id(number), refund_run(f"trace-{number // 2}"), expected_version=0)
+                for number in range(first, first + runs)
+            )
+        )
+
+    asyncio.run(all_runs())
+
+
+def append_foreign(store: EventStore, url: str, run: UUID, version: int, kind: str, state: bytes) -> None:
+    """Add a row that this release can't read, as a newer one would."""
+    if isinstance(store, MemoryEventStore):
+        store._runs.setdefault(run, []).append(len(store._log))
+        store._log.append((run, version, kind, state))
+        return
+    columns = "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES"
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(Path(url.removeprefix("sqlite:///")))
+        with connection:
+            connection.execute(f"{columns} (?, ?, ?, ?)", (run.hex, version, kind, state))
+        connection.close()
+    else:
+        with psycopg.connect(url) as server:
+            server.execute(f"{columns} (%s, %s, %s, %s)".encode(), (run, version, kind, state))
+
+
+def contents(side: ReadSide, *runs: UUID) -> View:
+    """Everything that the views show of these runs, or of all."""
+    shown = [UUID(row["run_id"]) for row in side.runs()]
+    return {
+        "steps": list(side.steps()),
+        "runs": list(side.runs()),
+        "timelines": {run: list(side.timeline(run)) for run in runs or sorted(shown)},
+    }
+
+
+def counted(store: EventStore) -> list[View]:
+    """Step counts worked out another way: by folding each run."""
+    runs = sorted({entry.run_id for entry in store.read_log(limit=1_000_000)})
+    lines: dict[tuple[str, str], Counter[str]] = {}
+    outcomes: dict[tuple[str, str], Counter[str]] = {}
+    for run in runs:
+        entries = [entry for entry in store.read(run) if isinstance(entry, Recorded)]
+        state = fold(run, entries)
+        key = (state.started.context.trace_id, state.started.context.tenant)
+        line = lines.setdefault(key, Counter(runs=0, model_turns=0, tool_calls=0, tool_errors=0))
+        line["runs"] += 1
+        line["model_turns"] += state.totals.steps
+        line["tool_calls"] += state.totals.tool_calls
+        line["tool_errors"] += state.totals.tool_errors
+        if state.terminal is not None:
+            outcomes.setdefault(key, Counter())[state.terminal.outcome] += 1
+    return [
+        {"trace_id": key[0], "tenant": key[1], **lines[key], "outcomes": dict(outcomes.get(key, {}))}
+        for key in sorted(lines)
+    ]
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> Story:
+    """Draw a legal run, perhaps still open, with a clock that jumps back and forth."""
+    now = NOON
+
+    def at() -> datetime:
+        nonlocal now
+        now += timedelta(milliseconds=draw(st.integers(-5_000, 5_000)))
+        return now
+
+    trace_id, tenant = draw(st.sampled_from("abc")), draw(st.sampled_from(["shop", "other"]))
+    events: Story = [started(trace_id, tenant, recorded_at=at())]
+    for step in range(1, draw(st.integers(0, 3)) + 1):
+        calls = draw(st.integers(0, 2))
+        events.append(turn(step, calls, at=at()))
+        for index in range(1, calls + 1):
+            key = f"{step}.{index}"
+            if draw(st.booleans()):
+                events.append(begun(key, at=at()))
+            if draw(st.integers(0, 5)) == 0:
+                events.append(resumed(at=at(), owner=f"host:{step}:cccccccc"))
+            outcome = draw(st.sampled_from([result, failure]))
+            events.append(outcome(key, at=at()))
+    if draw(st.booleans()):
+        events.append(ended(draw(st.sampled_from(["answered", "handed_off", "blocked"])), at=at()))
+    return events
+
+
+@st.composite
+def interleavings(draw: st.DrawFn) -> list[tuple[UUID, int, Event]]:
+    """Draw runs and an order in which their events reach the log: (run, version, event)."""
+    runs = draw(st.lists(stories(), min_size=1, max_size=4))
+    left = {number: list(enumerate(story, start=1)) for number, story in enumerate(runs, start=1)}
+    log: list[tuple[UUID, int, Event]] = []
+    while left:
+        number = draw(st.sampled_from(sorted(left)))
+        version, event = left[number].pop(0)
+        log.append((run_id(number), version, event))
+        if not left[number]:
+            del left[number]
+    return log
+
+
+def append_all(store: EventStore, log: Iterable[tuple[UUID, int, Event]]) -> None:
+    """Append events one at a time, in this order."""
+
+    async def one_by_one() -> None:
+        for run, version, event in log:
+            await store.append(run, [event], expected_version=version - 1)
+
+    asyncio.run(one_by_one())
