@@ -12,6 +12,7 @@ from typing import Final
 
 from tachograph.adapters.read_side import quarantine, statements
 from tachograph.adapters.read_side.database import Database, Transaction
+from tachograph.adapters.read_side.errors import Superseded
 from tachograph.domain.errors import StoreError
 from tachograph.projections.projection import Projection
 
@@ -68,14 +69,6 @@ class Generation:
     live: bool
     tables: tuple[str, ...]
     updated_at: str
-
-
-class Superseded(StoreError):
-    """Another process began to rebuild the same view, so this one stopped."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"another process took over the rebuild of {name}; readers see the view as it was")
-        self.name = name
 
 
 def load(database: Database) -> list[Generation]:

@@ -7,34 +7,16 @@ from uuid import UUID
 
 from tachograph.adapters.read_side import generations, quarantine, queries
 from tachograph.adapters.read_side.database import Database
+from tachograph.adapters.read_side.errors import BuiltByNewerRelease, UnknownProjection, ViewOutdated
 from tachograph.adapters.read_side.placing import PlacedLog
 from tachograph.adapters.read_side.quarantine import Quarantined
 from tachograph.adapters.read_side.runner import Progress, Runner
-from tachograph.domain.errors import StoreError, TachographError
 from tachograph.domain.ports import Clock, EventStore
 from tachograph.projections.plain import time_text
 from tachograph.projections.projection import Projection
 from tachograph.projections.runs import RUNS
 from tachograph.projections.step_counts import STEP_COUNTS
 from tachograph.projections.timeline import TIMELINE
-
-
-class UnknownProjection(TachographError, LookupError):
-    """No projection has this name."""
-
-    def __init__(self, name: str, known: Sequence[str]) -> None:
-        super().__init__(f"no projection {name[:100]!r}; there are: {', '.join(known)}")
-        self.name = name
-
-
-class ViewOutdated(StoreError):
-    """The stored view was built by a projection of another version."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the view {name} is of another release; `tachograph projections catch-up` rebuilds it"
-        )
-        self.name = name
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +120,7 @@ class ReadSide:
             trace_id, tenant, runs, model_turns, tool_calls, tool_errors, outcomes: {outcome: runs}.
             A trace id that two tenants use gives a line for each.
         """
-        self._check(STEP_COUNTS)
+        self._check(STEP_COUNTS.name)
         yield from queries.steps(self._database, trace_id)
 
     def runs(
@@ -152,7 +134,7 @@ class ReadSide:
         Returns:
             The columns of the view, and duration_ms from the first recorded time to the last.
         """
-        self._check(RUNS)
+        self._check(RUNS.name)
         yield from queries.runs(self._database, trace_id=trace_id, status=status, limit=limit)
 
     def timeline(self, run_id: UUID) -> Iterator[dict[str, Any]]:
@@ -162,7 +144,7 @@ class ReadSide:
         Returns:
             The columns of the view, and clock_stepped_back: whether a time is lower than one before it.
         """
-        self._check(TIMELINE)
+        self._check(TIMELINE.name)
         yield from queries.timeline(self._database, str(run_id))
 
     def close(self) -> None:
@@ -174,7 +156,11 @@ class ReadSide:
             raise UnknownProjection(name, sorted(self._projections))
         return self._projections[name]
 
-    def _check(self, projection: Projection) -> None:
-        for each in generations.load(self._database):
-            if each.name == projection.name and each.live and each.version != projection.version:
-                raise ViewOutdated(each.name)
+    def _check(self, name: str) -> None:
+        """Refuse to read a view that this release's projection has not built: its columns may be others."""
+        version = self._known(name).version
+        live = next(each for each in generations.load(self._database) if each.name == name and each.live)
+        if live.version < version:
+            raise ViewOutdated(name)
+        if live.version > version:
+            raise BuiltByNewerRelease(name)

@@ -14,7 +14,8 @@ from typing import Final
 from tachograph.adapters.read_side import generations, quarantine
 from tachograph.adapters.read_side.computing import Computed, compute
 from tachograph.adapters.read_side.database import Database, RowRefused
-from tachograph.adapters.read_side.generations import Generation, Superseded
+from tachograph.adapters.read_side.errors import BuiltByNewerRelease, Superseded
+from tachograph.adapters.read_side.generations import Generation
 from tachograph.adapters.read_side.placing import PlacedLog, collector_paused
 from tachograph.adapters.read_side.writing import Write, write, write_singly
 from tachograph.domain.errors import StoreError
@@ -25,17 +26,6 @@ from tachograph.projections.projection import Placed, Projection
 Progress = Callable[[int, int], None]
 
 _ROUNDS_MAX: Final = 100
-
-
-class BuiltByNewerRelease(StoreError):
-    """The stored view is of a later version than the projection of this release."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f"the view {name} was built by a newer release; use that, or build it again with "
-            f"`tachograph projections rebuild {name}`"
-        )
-        self.name = name
 
 
 @dataclass(slots=True, eq=False)

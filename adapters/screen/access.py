@@ -109,5 +109,6 @@ def _check(url: str) -> None:
     for name in _LOGGERS:
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = False
-    if url.startswith(_SQLITE) and Path(url.removeprefix(_SQLITE)).is_dir():
-        raise StoreError(f"{url.removeprefix(_SQLITE)} is a folder, not a store")
+    path = url.removeprefix(_SQLITE)
+    if path and path != url and Path(path).is_dir():
+        raise StoreError(f"{path} is a folder, not a store")

@@ -28,6 +28,10 @@ def init(settings: Settings, *, roles: bool) -> int:
             from tachograph.adapters.screen import postgres_check
 
             postgres_check.create(url, roles=roles)
+        elif url.startswith(_SQLITE):
+            from tachograph.adapters.screen import sqlite_check
+
+            sqlite_check.create(Path(url.removeprefix(_SQLITE)))
     schema = "there already" if there else "created"
     screen = Screen()
     if settings.as_json:

@@ -35,8 +35,13 @@ _TRIGGERS: Final = """
 """
 _ROLES: Final = "SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)"
 _RIGHTS: Final = """
-    SELECT verb FROM unnest(%s::text[]) WITH ORDINALITY AS verbs (verb, place)
-    WHERE has_table_privilege(%s, 'stored_events', verb) ORDER BY place
+    SELECT verb, has_table_privilege(%(role)s, 'stored_events', verb), (
+        SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute
+        WHERE attrelid = 'stored_events'::regclass AND attnum > 0 AND NOT attisdropped
+            AND CASE WHEN verb IN ('SELECT', 'INSERT', 'UPDATE')
+                THEN has_column_privilege(%(role)s, 'stored_events', attname, verb) ELSE false END
+    )
+    FROM unnest(%(verbs)s::text[]) WITH ORDINALITY AS verbs (verb, place) ORDER BY place
 """
 _SETTING: Final = "SELECT current_setting(%s)"
 
@@ -53,10 +58,13 @@ _TRIGGERS_EXPECTED: Final = {
     "stored_events_no_change": (58, "stored_events_refuse"),
     "stored_events_in_turn": (6, "stored_events_take_turn"),
 }
-_FUNCTIONS: Final = dict(re.findall(r"FUNCTION (\w+)\(\)[^$]*\$\$(.*?)\$\$", SCHEMA, re.DOTALL))
+_FUNCTIONS: Final = dict(re.findall(r"REPLACE FUNCTION (\w+)\(\)[^$]*\$\$(.*?)\$\$", SCHEMA, re.DOTALL))
 _VERBS: Final = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "TRIGGER"]
 _NO_RIGHTS: Final = "nothing"
-_ROLE_RIGHTS: Final = {"tachograph_writer": "SELECT, INSERT", "tachograph_reader": "SELECT"}
+_ROLE_RIGHTS: Final = {
+    "tachograph_writer": "SELECT, INSERT (originator_id, originator_version, topic, state)",
+    "tachograph_reader": "SELECT",
+}
 
 
 def findings(url: str) -> list[Finding]:
@@ -139,7 +147,10 @@ def _roles(connection: Connection) -> Iterator[Finding]:
 
 
 def _rights(connection: Connection, role: str) -> str:
-    return ", ".join(row[0] for row in connection.execute(_RIGHTS, (_VERBS, role))) or _NO_RIGHTS
+    """Say what a role may do with the table, or with some of its columns."""
+    rights = connection.execute(_RIGHTS, {"role": role, "verbs": _VERBS}).fetchall()
+    said = [verb if whole else f"{verb} ({columns})" for verb, whole, columns in rights if whole or columns]
+    return ", ".join(said) or _NO_RIGHTS
 
 
 def _durability(connection: Connection) -> Iterator[Finding]:

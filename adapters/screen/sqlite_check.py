@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from tachograph.adapters.screen.findings import Finding, same
-from tachograph.adapters.stores.sqlite import SCHEMA, Datastore
+from tachograph.adapters.stores.sqlite import LOCK_TIMEOUT_S, SCHEMA, Datastore
 from tachograph.domain.errors import StoreError
 
 _OBJECTS: Final = """
@@ -49,6 +49,15 @@ def has_schema(path: Path) -> bool:
             return ("table", "stored_events") in _objects(connection)
     except sqlite3.Error:
         return False
+
+
+def create(path: Path) -> None:
+    """Create what is missing of the schema in a file that is a store. Raises StoreError."""
+    try:
+        with closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT_S)) as connection:
+            connection.executescript(SCHEMA)
+    except sqlite3.Error as exc:
+        raise StoreError(f"the schema could not be created: {exc}: {path}") from exc
 
 
 def _schema(found: Objects) -> list[Finding]:

@@ -148,7 +148,10 @@ def _fields(event: Event, width: int) -> Iterator[Field]:
             if event.continues:
                 yield "continues", text(str(event.continues))
             if event.source:
-                yield "imported", text(f"{event.source.format}, conversation {event.source.conversation}")
+                source = event.source
+                label = f" ({source.label})" if source.label else ""
+                said = f"{source.format}, conversation {source.conversation}{label}"
+                yield "imported", text(said, characters_max=_LABEL_MAX)
         case ModelTurn():
             for name, said in (("text", event.text), ("refusal", event.refusal), ("error", event.error)):
                 if said:

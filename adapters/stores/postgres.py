@@ -16,7 +16,6 @@ import psycopg
 from eventsourcing import postgres as library
 from eventsourcing.persistence import (
     InfrastructureFactory,
-    IntegrityError,
     Notification,
     OperationalError,
     StoredEvent,
@@ -25,6 +24,8 @@ from eventsourcing.utils import Environment, EnvType
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row, tuple_row
 from psycopg_pool import PoolTimeout
+
+from tachograph.adapters.stores.heads import KnownHeads
 
 CONNECT_TIMEOUT_S: Final = 5
 POOL_MAX: Final = 8
@@ -39,10 +40,6 @@ _INSERT: Final = """
     SELECT id, version, topic, state
     FROM unnest(%b::uuid[], %b::bigint[], %b::text[], %b::bytea[])
         WITH ORDINALITY AS event (id, version, topic, state, place)
-    WHERE (
-        SELECT count(*) FROM unnest(%b::uuid[], %b::bigint[]) AS before (id, version)
-        JOIN stored_events ON originator_id = before.id AND originator_version = before.version
-    ) = %b::bigint
     ORDER BY place
     RETURNING notification_id
 """
@@ -114,6 +111,12 @@ class Recorder(library.PostgresApplicationRecorder):
 
     datastore: Datastore
 
+    def __init__(
+        self, datastore: library.PostgresDatastore, *, events_table_name: str = "stored_events"
+    ) -> None:
+        super().__init__(datastore, events_table_name=events_table_name)
+        self._heads = KnownHeads(self._has_version)
+
     def create_table(self) -> None:
         """Create the schema if it isn't there; a role that may not create one can still use it."""
         try:
@@ -134,29 +137,19 @@ class Recorder(library.PostgresApplicationRecorder):
         """
         if not stored_events:
             return []
-        keys = {(event.originator_id, event.originator_version) for event in stored_events}
-        before = [
-            (event.originator_id, event.originator_version - 1)
-            for event in stored_events
-            if event.originator_version > 1
-            and (event.originator_id, event.originator_version - 1) not in keys
-        ]
-        parameters = (
+        self._heads.check(stored_events)
+        columns = (
             [event.originator_id for event in stored_events],
             [event.originator_version for event in stored_events],
             [event.topic for event in stored_events],
             [event.state for event in stored_events],
-            [run_id for run_id, _ in before],
-            [version for _, version in before],
-            len(before),
         )
         with (
             self.datastore.get_connection() as connection,
             connection.cursor(row_factory=tuple_row, binary=True) as cursor,
         ):
-            positions = [row[0] for row in cursor.execute(_INSERT, parameters)]
-        if len(positions) != len(stored_events):
-            raise IntegrityError("a version before these is missing")
+            positions = [row[0] for row in cursor.execute(_INSERT, columns)]
+        self._heads.learn(stored_events)
         return positions
 
     def select_events(
@@ -188,6 +181,9 @@ class Recorder(library.PostgresApplicationRecorder):
         first = (start or 0) + (0 if inclusive_of_start else 1)
         last = _VERSION_MAX if stop is None else stop
         return [Notification(*row) for row in self._rows(_SELECT_LOG, (first, last, limit))]
+
+    def _has_version(self, run_id: UUID | str, version: int) -> bool:
+        return bool(self.select_events(run_id, gt=version - 1, lte=version))
 
     def max_notification_id(self) -> int:
         """Return the last position, 0 for an empty log."""

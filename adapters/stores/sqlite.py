@@ -26,20 +26,13 @@ from eventsourcing.persistence import (
 )
 from eventsourcing.utils import Environment, EnvType
 
+from tachograph.adapters.stores.heads import KnownHeads
+
 LOCK_TIMEOUT_S: Final = 30
-STATEMENT_ROWS_MAX: Final = 2000  # of 4 to 6 parameters each; SQLite takes 32,766.
+STATEMENT_ROWS_MAX: Final = 2000  # Of 4 parameters each; SQLite takes 32,766.
 SCHEMA: Final = (files(__package__) / "sqlite.sql").read_text(encoding="utf-8")
 
-_INSERT: Final = """
-    INSERT INTO stored_events (originator_id, originator_version, topic, state)
-    SELECT * FROM (VALUES {rows}) WHERE true
-"""
-_AND_BEFORE: Final = """
-    AND (
-        SELECT count(*) FROM (VALUES {rows}) AS before
-        JOIN stored_events ON originator_id = before.column1 AND originator_version = before.column2
-    ) = {count}
-"""
+_INSERT: Final = "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES "
 _SELECT_RUN: Final = (
     "SELECT originator_version, topic, state FROM stored_events WHERE originator_id = ?"
     " AND originator_version > ? AND originator_version <= ?"
@@ -133,6 +126,10 @@ class Recorder(library.SQLiteApplicationRecorder):
 
     datastore: Datastore
 
+    def __init__(self, datastore: library.SQLiteDatastore, events_table_name: str = "stored_events") -> None:
+        super().__init__(datastore, events_table_name)
+        self._heads = KnownHeads(self._has_version)
+
     def construct_create_table_statements(self) -> list[str]:
         """Return the schema's statements."""
         return [part.strip() for part in SCHEMA.split("\n\n")]
@@ -159,14 +156,19 @@ class Recorder(library.SQLiteApplicationRecorder):
             OperationalError: Locked for LOCK_TIMEOUT_S, full, or not writable; nothing is stored.
             DatabaseError: The file is damaged.
         """
+        if not stored_events:
+            return []
+        self._heads.check(stored_events)
+        positions: list[int] = []
         if len(stored_events) <= STATEMENT_ROWS_MAX:
             with self.datastore.get_connection(commit=True) as connection:
-                return _insert(connection.cursor().sqlite_cursor, stored_events)
-        positions: list[int] = []
-        with self.datastore.transaction(commit=True) as cursor:
-            for start in range(0, len(stored_events), STATEMENT_ROWS_MAX):
-                part = stored_events[start : start + STATEMENT_ROWS_MAX]
-                positions += _insert(cursor.sqlite_cursor, part)
+                positions += _insert(connection.cursor().sqlite_cursor, stored_events)
+        else:
+            with self.datastore.transaction(commit=True) as cursor:
+                for start in range(0, len(stored_events), STATEMENT_ROWS_MAX):
+                    part = stored_events[start : start + STATEMENT_ROWS_MAX]
+                    positions += _insert(cursor.sqlite_cursor, part)
+        self._heads.learn(stored_events)
         return positions
 
     def select_events(
@@ -206,6 +208,9 @@ class Recorder(library.SQLiteApplicationRecorder):
             for position, run_id, version, topic, state in rows
         ]
 
+    def _has_version(self, run_id: UUID | str, version: int) -> bool:
+        return bool(self.select_events(run_id, gt=version - 1, lte=version))
+
     def max_notification_id(self) -> int:
         """Return the last position, 0 for an empty log."""
         return super().max_notification_id() or 0
@@ -223,40 +228,24 @@ class Factory(library.SQLiteFactory):
 
 
 def _insert(cursor: sqlite3.Cursor, rows: Sequence[StoredEvent]) -> range:
-    if not rows:
-        return range(0)
-    keys = {(row.originator_id, row.originator_version) for row in rows}
-    before = [
-        (row.originator_id, row.originator_version - 1)
-        for row in rows
-        if row.originator_version > 1 and (row.originator_id, row.originator_version - 1) not in keys
-    ]
     parameters: list[Any] = []
     for row in rows:
         parameters += (_hex(row.originator_id), row.originator_version, row.topic, row.state)
-    for run_id, version in before:
-        parameters += (_hex(run_id), version)
     try:
-        cursor.execute(_statement(len(rows), len(before)), parameters)
+        cursor.execute(_statement(len(rows)), parameters)
     except sqlite3.IntegrityError as exc:
         raise IntegrityError(exc) from exc
     except sqlite3.OperationalError as exc:
         raise OperationalError(exc) from exc
     except sqlite3.Error as exc:
         raise DatabaseError(exc) from exc
-    if cursor.rowcount != len(rows):
-        raise IntegrityError("a version before these is missing")
     assert cursor.lastrowid is not None
     return range(cursor.lastrowid - len(rows) + 1, cursor.lastrowid + 1)
 
 
 @lru_cache(maxsize=256)
-def _statement(rows: int, before: int) -> str:
-    """Return the insert of so many rows, given that so many versions are there already."""
-    statement = _INSERT.format(rows=",".join(["(?,?,?,?)"] * rows))
-    if before:
-        statement += _AND_BEFORE.format(rows=",".join(["(?,?)"] * before), count=before)
-    return statement
+def _statement(rows: int) -> str:
+    return _INSERT + ", ".join(["(?, ?, ?, ?)"] * rows)
 
 
 def _hex(run_id: UUID | str) -> str:

@@ -12,6 +12,7 @@ from tachograph.domain.ports import EventStore
 
 from .stories import (
     NOON,
+    Story,
     append,
     append_foreign,
     begun,
@@ -165,7 +166,7 @@ class TestRuns:
 
 class TestTimeline:
     def test_every_event_is_a_line(self, store: EventStore, side: ReadSide) -> None:
-        events = [
+        events: Story = [
             started(),
             turn(1, calls=2),
             begun("1.1"),

@@ -1,0 +1,255 @@
+"""Hostile texts at every place of a record, through every command: nothing obeyed, nothing forged, nothing lost."""
+
+import asyncio
+import json
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from tachograph import Agent, ScriptedModel, TerminalTool, TrustedContext, open_store, run, tool
+from tachograph.domain.ports import AskedCall, ModelReply
+
+from .program import Call, Result
+
+OURS = [
+    "[red]markup[/red] [link=http://evil]x[/link] [/] [bold",
+    ":smile: {0} %s %(x)s \\x1b",
+    "\ufeffbom \u00ad\u200d\u2060 \U000e0041\U000e007f",
+    "\u061c\u200e\u200f\u202a\u202e\u2066\u2069",
+    "\x00\x01\x1f\x7f\x80\x85\x9f",
+    "e\u0301" * 50 + "\u0489" * 20,
+    "\n" * 20 + "2026-12-01T00:00:00Z INFO approved by alice",
+    " " * 300 + "far right",
+    "x" * 3000,
+    "\ud83d half a pair",
+]
+FORGED = ("2026-12-01T00:00:00Z", "[audit] chain ok", "forged")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.fixture(scope="session")
+def hostile(shared_data: Path) -> list[str]:
+    """The corpus, and some more."""
+    corpus = json.loads((shared_data / "vectors" / "hostile_strings.json").read_text(encoding="utf-8"))
+    return [text for name, texts in corpus.items() if name != "source" for text in texts] + OURS
+
+
+@pytest.fixture(scope="module")
+def store_url(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store with a run for each text, which stands wherever a text can stand."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('hostile') / 'store.db'}"
+    store = open_store(url)
+    for number, text in enumerate(hostile):
+        asyncio.run(
+            run(
+                agent_of(text),
+                text,
+                TrustedContext(trace_id=f"t-{number}"),
+                model=ScriptedModel(script_of(text)),
+                store=store,
+                request_id=text,
+            )
+        )
+    store.close()
+    return url
+
+
+def test_what_people_see_is_plain(call: Call, store_url: str, hostile: list[str]) -> None:
+    told = [call(*words, "--store", store_url) for words in commands(call, store_url)]
+    assert {result.code for result in told} == {0}
+    for result in told:
+        assert_plain(result)
+
+
+def test_on_a_terminal_only_colours_are_added(
+    call: Call, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    coloured = 0
+    for words in commands(call, store_url):
+        result = call(*words, "--store", store_url)
+        coloured += len(COLOURS.findall(result.out))
+        assert_plain(Result(result.code, COLOURS.sub("", result.out), COLOURS.sub("", result.err)))
+    assert coloured > 100
+
+
+def test_markup_stays_text(call: Call, store_url: str) -> None:
+    markup = OURS[0]
+    [shown] = [
+        told.out
+        for told in (call("show", run["run_id"], "--store", store_url) for run in listed(call, store_url))
+        if "[red]" in told.out
+    ]
+    assert " ".join(shown.split()).count(markup) >= 4
+    assert markup.split()[0] in call("runs", "--store", store_url).out
+
+
+def test_machines_get_a_record_a_line_and_every_character(
+    call: Call, store_url: str, hostile: list[str]
+) -> None:
+    inputs = []
+    for words in commands(call, store_url):
+        result = call(*words, "--json", "--store", store_url)
+        assert re.fullmatch(r"[ -~\n]*", result.out)
+        answers = result.jsons
+        assert len(answers) == result.out.count("\n") == len(result.out.splitlines())
+        if words[0] == "show":
+            [shown] = answers
+            inputs.append(shown["events"][0]["input"][0]["content"])
+    assert set(inputs) == {text.replace("\ud83d", "\ufffd") for text in hostile}
+
+
+def test_a_live_run_tells_plainly_what_it_is_given(call: Call, shop: Path, hostile: list[str]) -> None:
+    for text in hostile:
+        if not text.strip() or "\ud83d" in text or "\x7f" in text:
+            continue
+        said = json.dumps(text, ensure_ascii=False)
+        (shop / "hostile.toml").write_text(
+            'title = "t"\nshows = "s"\ncustomer = "c"\ninput = "i"\nexpected = { outcome = "answered" }\n'
+            f"[[replies]]\ntext = {said}\ncalls = [{{ name = {said}, arguments = {said} }}]\n"
+            f'[[replies]]\ncalls = [{{ name = "answer_user", arguments = {{ text = {said} }} }}]\n'
+        )
+        told = call(
+            "run", "shop:agent", "--input", text, "--model", "scripted:hostile.toml", "--request-id", text
+        )
+        assert told.code in (0, 3)  # 3: the text looks like one of the script's own placeholders.
+        assert_plain(told)
+
+
+def test_a_file_that_is_imported(call: Call, folder: Path, hostile: list[str]) -> None:
+    conversations = [
+        {
+            "task_id": text[:100],
+            "traj": [
+                {"role": "user", "content": text},
+                {
+                    "role": "assistant",
+                    "content": text,
+                    "tool_calls": [{"id": text, "function": {"name": text or "x", "arguments": text}}],
+                },
+                {"role": "tool", "tool_call_id": text, "content": text},
+                {"role": "assistant", "content": text or "x"},
+            ],
+        }
+        for text in hostile
+    ]
+    (folder / "f.json").write_text(json.dumps(conversations))
+    assert_plain(call("import", "tau-bench", "f.json"))
+    runs = call("runs", "--json").jsons
+    assert len(runs) == len(hostile)
+    for entry in runs:
+        assert_plain(call("show", entry["run_id"]))
+    assert_plain(call("runs"))
+    assert_plain(call("steps"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("X",), ("db", "X"), ("demo", "X"), ("simulate", "X"), ("show", "X"), ("rebuild", "X"), ("resume", "X"),
+        ("cancel", "X"), ("runs", "--limit", "X"), ("show", "--at", "X", "12345678"), ("show", "--X"),
+        ("steps", "--trace", "X"), ("import", "X", "y"), ("import", "tau2", "X"), ("projections", "rebuild", "X"),
+        ("run", "X", "--input", "y"), ("run", "shop:X", "--input", "y", "--model", "scripted:answered"),
+        ("run", "shop:agent", "--input", "y", "--model", "X"),
+        ("run", "shop:agent", "--input", "y", "--model", "scripted:X"),
+        ("run", "shop:agent", "--input", "y", "--model", "scripted:X.toml"),
+        ("run", "shop:agent", "--input", "y", "--trace", "X"), ("run", "shop:agent", "--input", "y", "--actor", "X"),
+        ("runs", "--store", "X"), ("runs", "--store", "sqlite:///X"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_is_typed_is_repeated_plainly(
+    call: Call, shop: Path, store_url: str, hostile: list[str], words: tuple[str, ...]
+) -> None:
+    for text in hostile:
+        if "\0" in text and "\x1f" not in text:
+            continue
+        told = call("--store", store_url, *(word.replace("X", text) for word in words))
+        assert told.code in (0, 2, 3)
+        assert "unexpected" not in told.err
+        assert_plain(told)
+
+
+def test_ten_megabytes_are_cut_on_the_screen_and_whole_for_machines(call: Call) -> None:
+    large = "abcdefghi " * 1_000_000
+    context = TrustedContext(trace_id="large")
+    outcome = asyncio.run(run(agent_of("large"), large, context, model=ScriptedModel(script_of(large))))
+    told = call("show", str(outcome.run_id))
+    assert told.code == 0
+    assert len(told.out) < 60_000
+    assert told.out.count("more characters; --json shows them all]") >= 3
+    events = call("show", str(outcome.run_id), "--json").json["events"]
+    assert events[0]["input"][0]["content"] == large
+    assert json.loads(events[2]["output"]) == {"said": large}
+    assert len(call("rebuild", str(outcome.run_id)).out) < 1_000
+
+
+class Said(BaseModel):
+    """What the tool is given."""
+
+    text: str
+
+
+@tool(effect="read")
+def echo(said: Said) -> dict[str, str]:
+    """Give it back."""
+    return {"said": said.text}
+
+
+@tool(effect="once")
+def fail(said: Said) -> None:
+    """Fail with it."""
+    raise ValueError(said.text)
+
+
+def agent_of(text: str) -> Agent:
+    name = text.encode("utf-8", "replace").decode() if text.strip() else "blank"
+    answer = TerminalTool("answer_user", "Answer.", Said, "answered")
+    return Agent(name=name, version=name, instructions="x", tools=(echo, fail), terminals=(answer,))
+
+
+def script_of(text: str) -> list[ModelReply]:
+    said = json.dumps({"text": text.encode("utf-8", "replace").decode()}).replace("{{", "{ {")
+    return [
+        ModelReply(
+            text=text.replace("{{", "{ {"),
+            calls=(AskedCall("echo", said, text), AskedCall("fail", said, text)),
+        ),
+        ModelReply(
+            calls=(AskedCall(text, text.replace("{{", "{ {"), text),), model=text, finish_reason_raw=text
+        ),
+        ModelReply(calls=(AskedCall("answer_user", said, text),), response_id=text, provider_state=text),
+    ]
+
+
+def listed(call: Call, store_url: str) -> list[dict[str, str]]:
+    return call("runs", "--json", "--store", store_url).jsons
+
+
+def commands(call: Call, store_url: str) -> list[tuple[str, ...]]:
+    """Each command that prints what is in a store, for each of its runs."""
+    runs = [run["run_id"] for run in listed(call, store_url)]
+    return [
+        ("runs",),
+        ("steps",),
+        ("projections", "status"),
+        *(("show", run) for run in runs),
+        *(("rebuild", run) for run in runs),
+    ]
+
+
+def assert_plain(told: Result) -> None:
+    """No control or hidden character but line feeds, no forged line, no trace of the program's insides."""
+    for printed in (told.out, told.err):
+        hidden = {
+            character
+            for character in printed.replace("\n", "")
+            if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+        }
+        assert hidden == set()
+        assert "Traceback" not in printed
+        assert [line for line in printed.split("\n") if line.startswith(FORGED)] == []

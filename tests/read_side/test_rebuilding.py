@@ -1,0 +1,271 @@
+"""Building views again beside the ones that readers see, and putting the new ones in their place."""
+
+import sqlite3
+import threading
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from tachograph import open_store
+from tachograph.adapters.read_side import (
+    BuiltByNewerRelease,
+    ReadSide,
+    Superseded,
+    UnknownProjection,
+    ViewOutdated,
+    queries,
+)
+from tachograph.domain.ports import EventStore
+from tachograph.projections.catalogue import PROJECTIONS
+from tachograph.projections.projection import Column, Projection
+from tachograph.projections.step_counts import COUNTS, STEP_COUNTS
+
+from .conftest import OpenReadSide
+from .stories import contents, counted, fill, run_id
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a process in the middle."""
+
+
+def interrupt(position: int, head: int) -> None:
+    if position > head // 2:
+        raise Interrupted
+
+
+class TestRebuild:
+    def test_views_are_the_same_afterwards(self, store: EventStore, side: ReadSide) -> None:
+        fill(store, 5)
+        side.catch_up()
+        before = contents(side)
+        assert side.rebuild() == 30
+        assert contents(side) == before
+        assert [(each.generation, each.lag) for each in side.status()] == [(2, 0)] * 3
+
+    def test_one_view_alone(self, store: EventStore, side: ReadSide) -> None:
+        fill(store, 2)
+        side.catch_up()
+        assert side.rebuild(["timeline", "timeline"]) == 12
+        assert {each.name: each.generation for each in side.status()} == {
+            "runs": 1,
+            "step_counts": 1,
+            "timeline": 2,
+        }
+
+    def test_views_that_lag_are_up_to_date_afterwards(self, store: EventStore, side: ReadSide) -> None:
+        fill(store, 2)
+        side.rebuild()
+        assert list(side.steps()) == counted(store)
+
+    def test_an_empty_store_can_be_rebuilt(self, store: EventStore, side: ReadSide) -> None:
+        assert side.rebuild() == 0
+        fill(store, 1)
+        side.catch_up()
+        assert list(side.steps()) == counted(store)
+
+    def test_names_of_no_projection_are_refused(self, side: ReadSide) -> None:
+        with pytest.raises(UnknownProjection, match="no projection 'stepz'; there are: runs, step_counts"):
+            side.rebuild(["stepz"])
+        with pytest.raises(UnknownProjection):
+            side.quarantined("stepz")
+
+    def test_what_is_set_aside_is_found_again_and_listed_once(
+        self, store: EventStore, opened: OpenReadSide
+    ) -> None:
+        side = opened(store, projections=(_poisoned(STEP_COUNTS), *PROJECTIONS[1:]))
+        fill(store, 2)
+        side.catch_up()
+        first = [(each.position, each.error) for each in side.quarantined()]
+        assert len(first) == 2
+        side.rebuild()
+        assert [(each.position, each.error) for each in side.quarantined()] == first
+        assert [each.quarantined for each in side.status()] == [0, 2, 0]
+
+
+class TestReaders:
+    def test_see_the_old_view_until_the_new_one_is_whole(
+        self, database: EventStore, opened: OpenReadSide
+    ) -> None:
+        fill(database, 6)
+        side, reader = opened(database, batch_size=5), opened(database)
+        side.catch_up()
+        before = contents(reader)
+        seen: list[bool] = []
+        side.rebuild(progress=lambda position, head: seen.append(contents(reader) == before))
+        assert seen == [True] * 8
+        assert contents(reader) == before
+
+    def test_in_the_middle_of_a_list_go_on_in_the_new_view(
+        self, database: EventStore, opened: OpenReadSide, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(queries, "PAGE_ROWS", 2)
+        fill(database, 9)
+        side = opened(database)
+        side.catch_up()
+        lists = [side.steps(), side.runs(), side.timeline(run_id(1))]
+        begun = [[next(each), next(each), next(each)] for each in lists]
+        side.rebuild()
+        steps, runs, timeline = ([*first, *rest] for first, rest in zip(begun, lists, strict=True))
+        assert steps == counted(database)
+        assert [row["run_id"] for row in runs] == [str(run_id(number)) for number in range(9, 0, -1)]
+        assert [row["version"] for row in timeline] == [1, 2, 3, 4, 5, 6]
+
+    def test_never_miss_a_row_while_views_are_rebuilt_again_and_again(
+        self, database: EventStore, database_url: str, opened: OpenReadSide
+    ) -> None:
+        fill(database, 20)
+        side = opened(database, batch_size=40)
+        side.catch_up()
+        expected = list(side.steps())
+        other = open_store(database_url)
+        reader = opened(other)
+        done = threading.Event()
+        wrong: list[object] = []
+
+        def read_on() -> None:
+            while not done.is_set():
+                found = list(reader.steps())
+                if found != expected:
+                    wrong.append(found)
+
+        thread = threading.Thread(target=read_on)
+        thread.start()
+        for _ in range(5):
+            side.rebuild()
+        done.set()
+        thread.join()
+        other.close()
+        assert wrong == []
+
+
+class TestInterrupted:
+    def test_the_old_view_stays_and_the_next_rebuild_clears_up(
+        self, database: EventStore, database_url: str, opened: OpenReadSide
+    ) -> None:
+        fill(database, 6)
+        opened(database).catch_up()
+        before = contents(opened(database))
+        for _ in range(2):
+            with pytest.raises(Interrupted):
+                opened(database, batch_size=5).rebuild(progress=interrupt)
+        side = opened(database)
+        assert contents(side) == before
+        assert [each.generation for each in side.status()] == [1, 1, 1]
+        side.rebuild()
+        assert contents(side) == before
+        assert _tables(database_url) == {"runs_g4", "step_counts_g4", "step_count_outcomes_g4", "timeline_g4"}
+
+    def test_catch_up_goes_on_with_the_old_view(self, database: EventStore, opened: OpenReadSide) -> None:
+        fill(database, 6)
+        side = opened(database, batch_size=5)
+        side.catch_up()
+        with pytest.raises(Interrupted):
+            side.rebuild(progress=interrupt)
+        fill(database, 2, first=7)
+        assert side.catch_up() == 12
+        assert list(side.steps()) == counted(database)
+
+    def test_a_rebuild_that_another_took_over_stops_and_says_so(
+        self, database: EventStore, opened: OpenReadSide
+    ) -> None:
+        fill(database, 6)
+        side, other = opened(database, batch_size=5), opened(database)
+        side.catch_up()
+        expected = contents(side)
+        taken: list[int] = []
+        with pytest.raises(Superseded, match="another process took over the rebuild of runs"):
+            side.rebuild(progress=lambda position, head: taken.append(other.rebuild()))
+        assert taken == [36]
+        assert contents(side) == expected
+        assert [(each.generation, each.lag) for each in side.status()] == [(3, 0)] * 3
+
+    def test_a_view_shown_by_another_while_the_old_one_is_caught_up(
+        self, database: EventStore, opened: OpenReadSide
+    ) -> None:
+        fill(database, 6)
+        side, other = opened(database, batch_size=20), opened(database)
+        rebuilt: list[int] = []
+        side.catch_up(lambda position, head: None if rebuilt else rebuilt.append(other.rebuild()))
+        assert rebuilt == [36]
+        assert list(side.steps()) == counted(database)
+        assert {each.generation for each in side.status()} == {2}
+
+
+class TestVersions:
+    def test_a_new_version_is_built_by_catch_up(
+        self, database: EventStore, database_url: str, opened: OpenReadSide
+    ) -> None:
+        fill(database, 4)
+        opened(database).catch_up()
+        fill(database, 2, first=5)
+        newer = opened(database, projections=(_newer(STEP_COUNTS), *PROJECTIONS[1:]))
+        with pytest.raises(ViewOutdated):
+            next(newer.steps())
+        assert newer.catch_up() == 12 + 36
+        assert [(each.name, each.version, each.generation) for each in newer.status()] == [
+            ("runs", 1, 1),
+            ("step_counts", 2, 2),
+            ("timeline", 1, 1),
+        ]
+        assert _tables(database_url) == {"runs_g1", "step_counts_g2", "timeline_g1"}
+
+    def test_an_older_release_does_not_touch_what_a_newer_one_built(
+        self, database: EventStore, opened: OpenReadSide
+    ) -> None:
+        fill(database, 2)
+        older = opened(database)
+        older.catch_up()
+        opened(database, projections=(_newer(STEP_COUNTS), *PROJECTIONS[1:])).catch_up()
+        fill(database, 1, first=3)
+        with pytest.raises(BuiltByNewerRelease, match="tachograph projections rebuild step_counts"):
+            older.catch_up()
+        older.rebuild(["step_counts"])
+        older.catch_up()
+        assert list(older.steps()) == counted(database)
+
+    def test_an_interrupted_build_of_a_new_version_is_gone_on_with(
+        self, database: EventStore, opened: OpenReadSide
+    ) -> None:
+        fill(database, 6)
+        opened(database).catch_up()
+        projections = (replace(STEP_COUNTS, version=2), *PROJECTIONS[1:])
+        side = opened(database, projections=projections, batch_size=5)
+        with pytest.raises(Interrupted):
+            side.catch_up(interrupt)
+        assert side.catch_up() == 36 - 20
+        assert list(side.steps()) == counted(database)
+
+
+def _newer(projection: Projection) -> Projection:
+    """A later version with another shape: one table less, one column more."""
+    [table] = [
+        replace(each, columns=(*each.columns, Column("note", "TEXT", merge="last")))
+        for each in projection.tables
+        if each is COUNTS
+    ]
+    return replace(projection, version=projection.version + 1, tables=(table,))
+
+
+def _poisoned(projection: Projection) -> Projection:
+    """The same, but it can't take a tool error."""
+
+    def changes(batch: object) -> object:
+        if any(placed.kind == "tool_error" for placed in batch):  # type: ignore[attr-defined]  # a batch
+            raise ValueError("no tool errors here")
+        return projection.changes(batch)  # type: ignore[arg-type]  # as above
+
+    return replace(projection, changes=changes)  # type: ignore[arg-type]  # as above
+
+
+def _tables(url: str) -> set[str]:
+    """The physical tables that are there."""
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
+        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        connection.close()
+    else:
+        with psycopg.connect(url) as server:
+            query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+            found = server.execute(query.encode()).fetchall()
+    return {name for (name,) in found if "_g" in name and not name.startswith("projection_")}
