@@ -211,7 +211,7 @@ def rebuild(settings: Settings, run: str, at: int | None) -> int:
 
 @main.command("import")
 @click.argument("format_name", metavar="FORMAT", type=FORMAT)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @pass_settings
 def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int:
     """

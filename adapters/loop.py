@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tachograph.adapters.executing import Failed, Succeeded, execute
 from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
-from tachograph.domain.arguments import arguments_digest, canonical_arguments
+from tachograph.domain.arguments import arguments_digest
 from tachograph.domain.calls import ReadyCall, RefusedCall
 from tachograph.domain.errors import RunTakenOver, VersionConflict
 from tachograph.domain.events import CallRequest, Event, ModelTurn, Terminal, ToolCall, ToolError, ToolStarted
@@ -117,15 +117,14 @@ async def carry_out(call: ReadyCall | RefusedCall, agent: Agent, run: RunState, 
     key, name = call.request.call_key, call.request.name
     if isinstance(call, RefusedCall):
         return await record(world, run, _error(key, name, Failed(call.code, call.message), 0, world))
-    arguments = canonical_arguments(call.arguments)
-    context = ToolContext(run.started.context, run.run_id, key, name, arguments)
+    context = ToolContext(run.started.context, run.run_id, key, name, call.canonical)
     if call.tool.effect != "read":
         start = ToolStarted(
             recorded_at=world.clock.now(),
             call_key=key,
             name=name,
             effect=call.tool.effect,
-            arguments_digest=arguments_digest(arguments),
+            arguments_digest=arguments_digest(call.canonical),
             idempotency_key=context.idempotency_key,
         )
         run = await record(world, run, start)
@@ -137,7 +136,7 @@ async def carry_out(call: ReadyCall | RefusedCall, agent: Agent, run: RunState, 
             recorded_at=world.clock.now(),
             call_key=key,
             name=name,
-            arguments=arguments,
+            arguments=call.canonical,
             output=result.output,
             duration_ms=duration_ms,
         )

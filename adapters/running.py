@@ -60,13 +60,15 @@ async def run(
         continues: A run whose conversation this one goes on with.
     Raises:
         RunOpen: The request's run exists and has not ended.
-        RunNotFound: No run to continue.
+        RunNotFound: No run of this tenant to continue.
         ModelError, RunTakenOver, StoreError: As `drive`; what is recorded stays.
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     with _opened(store) as opened:
         world = World(opened, model, clock, ids)
-        history = await asyncio.to_thread(_history, opened, agent, continues) if continues else ()
+        history = (
+            await asyncio.to_thread(_history, opened, agent, continues, context.tenant) if continues else ()
+        )
         run_id = _request_run(context, request_id) if request_id else ids.run_id()
         messages, notes = _storable_input(input)
         started = RunStarted(
@@ -121,8 +123,8 @@ async def resume(
             raise RunClosed(run_id, state.terminal.outcome)
         if state.started.agent != agent.name:
             raise InvalidAgent(f"run {run_id} is of agent {state.started.agent}, not {agent.name}")
-        continued = state.started.continues
-        history = await asyncio.to_thread(_history, opened, agent, continued) if continued else ()
+        continued, tenant = state.started.continues, state.started.context.tenant
+        history = await asyncio.to_thread(_history, opened, agent, continued, tenant) if continued else ()
         taken = RunResumed(recorded_at=world.clock.now(), owner=world.ids.owner(), actor=actor, reason=reason)
         state = await record(world, state, taken)
         return outcome_of(await drive(agent, state, world, history))
@@ -197,12 +199,14 @@ def _ended(state: RunState) -> RunState:
     return state
 
 
-def _history(store: EventStore, agent: Agent, run_id: UUID) -> tuple[RequestMessage, ...]:
-    """Return the conversation of a run and of those that it continues, oldest first."""
+def _history(store: EventStore, agent: Agent, run_id: UUID, tenant: str) -> tuple[RequestMessage, ...]:
+    """Return the conversation of a tenant's run and of those that it continues, oldest first."""
     parts: list[tuple[RequestMessage, ...]] = []
     following: UUID | None = run_id
     while following is not None and len(parts) < _CHAIN_MAX:
         state = load(store, following)
+        if state.started.context.tenant != tenant:
+            raise RunNotFound(following)
         parts.append(conversation(state, agent.shown_max))
         following = state.started.continues
     return tuple(message for part in reversed(parts) for message in part)

@@ -20,6 +20,7 @@ import base64
 import dataclasses
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -122,18 +123,19 @@ def _members(value: Iterable[Any], above: set[int]) -> list[str]:
 
 def _object(value: Mapping[Any, Any], above: set[int]) -> str:
     members: list[str] = []
-    names: set[str] = set()
+    names: list[str] = []
     for key, member in value.items():
         name = key if type(key) is str else _key(key)
-        if name in names:
-            raise Unserializable(f"two keys that both read {name[:50]!r}")
-        names.add(name)
+        names.append(name)
         try:
             members.append(f"{_text(name)}:{_write(member, above)}")
         except Unserializable as exc:
             raise exc.inside(name) from None
+    if len(set(names)) < len(names):
+        [(doubled, _)] = Counter(names).most_common(1)
+        raise Unserializable(f"two keys that both read {doubled[:50]!r}")
     text = f"{{{','.join(members)}}}"
-    return f'{{"$literal":{text}}}' if len(names) == 1 and names <= _TAGS else text
+    return f'{{"$literal":{text}}}' if len(names) == 1 and names[0] in _TAGS else text
 
 
 def _key(key: object) -> str:

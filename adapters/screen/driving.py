@@ -63,6 +63,8 @@ def run(
     """Run an agent once and tell its story. NO if the run was blocked."""
     if not said.strip():
         raise click.UsageError("The input is empty: say with --input what the customer says.")
+    if request_id is not None and not (request_id and len(request_id) <= 200 and request_id.isprintable()):
+        raise click.UsageError(f"--request-id must be {PARTY_RULE}.")
     model, agent = load_model(model_name), load_agent(agent_name)
 
     async def work(watched: EventStore) -> RunOutcome:

@@ -15,6 +15,7 @@ from tachograph.adapters.screen.access import opened
 from tachograph.adapters.screen.commands import FINE, NO, Settings, tell
 from tachograph.adapters.screen.output import Screen, columns, progress, text
 from tachograph.adapters.screen.status import open_status
+from tachograph.domain.context import check_trace_id
 
 LISTED_MAX: Final = 100
 _WIDE: Final = 112
@@ -33,6 +34,7 @@ Row = Mapping[str, Any]
 
 def runs(settings: Settings, trace: str | None, limit: int | None) -> int:
     """List runs."""
+    _check(trace)
     with _read_side(settings, catch_up=True) as side:
         if settings.as_json:
             rows = side.runs(trace_id=trace, limit=limit)
@@ -48,6 +50,7 @@ def runs(settings: Settings, trace: str | None, limit: int | None) -> int:
 
 def steps(settings: Settings, trace: str | None) -> int:
     """Count steps per trace."""
+    _check(trace)
     with _read_side(settings, catch_up=True) as side:
         rows = side.steps(trace)
         if settings.as_json:
@@ -82,6 +85,11 @@ def projections_rebuild(settings: Settings, names: Sequence[str]) -> int:
         return _print_status(settings, side)
 
 
+def _check(trace: str | None) -> None:
+    if trace is not None:
+        check_trace_id(trace)
+
+
 @contextmanager
 def _read_side(settings: Settings, *, catch_up: bool = False) -> Iterator[ReadSide]:
     with opened(settings.store) as store:
@@ -103,7 +111,7 @@ def _with_status(row: Row) -> dict[str, Any]:
 
 
 def _print_runs(screen: Screen, rows: Iterable[Row]) -> None:
-    wide = not screen.console.is_terminal or screen.console.width >= _WIDE
+    wide = not screen.is_terminal or screen.console.width >= _WIDE
     names = ["run", "outcome", "steps", "started", *(["trace", "agent"] if wide else [])]
     table = columns(*names, right=("steps",))
     for row in rows:

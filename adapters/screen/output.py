@@ -29,7 +29,8 @@ class Screen:
 
     def __init__(self) -> None:
         self.console = _Console(file=sys.stdout, markup=False, emoji=False, highlight=False, soft_wrap=False)
-        if not self.console.is_terminal:
+        self.is_terminal = sys.stdout.isatty()
+        if not self.is_terminal:
             self.console.width = PIPED_WIDTH
 
     @property
@@ -54,7 +55,7 @@ class Screen:
 
     def table(self, table: Table) -> None:
         """Print a table: as wide as the terminal at most, and as wide as its content in a pipe."""
-        if self.console.is_terminal:
+        if self.is_terminal:
             self.console.print(table)
             return
         self.console.width = UNLIMITED
@@ -111,10 +112,10 @@ def columns(*names: str, right: Iterable[str] = ()) -> Table:
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
     """Give a function that shows work done and work in all, or None when nobody would see it."""
-    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
-    if not console.is_terminal:
+    if not sys.stderr.isatty():
         yield None
         return
+    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
     bars = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

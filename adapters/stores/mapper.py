@@ -16,7 +16,7 @@ from tachograph.domain.codec import Undecodable, decode, encode
 from tachograph.domain.errors import UnknownEvent
 from tachograph.domain.events import Entry, Event, Recorded, Unreadable
 
-COMPRESS_FROM: Final = 512
+COMPRESS_FROM: Final = 1024
 EXPANDED_MAX: Final = 512_000_000
 _LEVEL: Final = 1
 # A window of 4 KiB costs a fifth of the time of zlib's default where the text is as short as that.

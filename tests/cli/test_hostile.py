@@ -1,4 +1,4 @@
-"""Hostile texts at every place of a record, through every command: nothing obeyed, nothing forged, nothing lost."""
+"""Hostile texts at every place of a record, through every command: nothing obeyed, forged or lost."""
 
 import asyncio
 import json
@@ -50,7 +50,7 @@ def store_url(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> s
                 TrustedContext(trace_id=f"t-{number}"),
                 model=ScriptedModel(script_of(text)),
                 store=store,
-                request_id=text,
+                request_id=text.replace("\ud83d", "?"),
             )
         )
     store.close()
@@ -113,10 +113,8 @@ def test_a_live_run_tells_plainly_what_it_is_given(call: Call, shop: Path, hosti
             f"[[replies]]\ntext = {said}\ncalls = [{{ name = {said}, arguments = {said} }}]\n"
             f'[[replies]]\ncalls = [{{ name = "answer_user", arguments = {{ text = {said} }} }}]\n'
         )
-        told = call(
-            "run", "shop:agent", "--input", text, "--model", "scripted:hostile.toml", "--request-id", text
-        )
-        assert told.code in (0, 3)  # 3: the text looks like one of the script's own placeholders.
+        told = call("run", "shop:agent", "--input", text, "--model", "scripted:hostile.toml")
+        assert told.code == 0
         assert_plain(told)
 
 
@@ -150,24 +148,38 @@ def test_a_file_that_is_imported(call: Call, folder: Path, hostile: list[str]) -
 @pytest.mark.parametrize(
     "words",
     [
-        ("X",), ("db", "X"), ("demo", "X"), ("simulate", "X"), ("show", "X"), ("rebuild", "X"), ("resume", "X"),
-        ("cancel", "X"), ("runs", "--limit", "X"), ("show", "--at", "X", "12345678"), ("show", "--X"),
-        ("steps", "--trace", "X"), ("import", "X", "y"), ("import", "tau2", "X"), ("projections", "rebuild", "X"),
-        ("run", "X", "--input", "y"), ("run", "shop:X", "--input", "y", "--model", "scripted:answered"),
+        ("X",),
+        ("db", "X"),
+        ("demo", "X"),
+        ("simulate", "X"),
+        ("show", "X"),
+        ("rebuild", "X"),
+        ("resume", "X"),
+        ("cancel", "X"),
+        ("runs", "--limit", "X"),
+        ("runs", "--store", "X"),
+        ("runs", "--store", "sqlite:///X"),
+        ("show", "--at", "X", "12345678"),
+        ("show", "--X"),
+        ("steps", "--trace", "X"),
+        ("import", "X", "y"),
+        ("import", "tau2", "X"),
+        ("projections", "rebuild", "X"),
+        ("run", "X", "--input", "y"),
+        ("run", "shop:X", "--input", "y", "--model", "scripted:answered"),
         ("run", "shop:agent", "--input", "y", "--model", "X"),
         ("run", "shop:agent", "--input", "y", "--model", "scripted:X"),
         ("run", "shop:agent", "--input", "y", "--model", "scripted:X.toml"),
-        ("run", "shop:agent", "--input", "y", "--trace", "X"), ("run", "shop:agent", "--input", "y", "--actor", "X"),
-        ("runs", "--store", "X"), ("runs", "--store", "sqlite:///X"),
+        ("run", "shop:agent", "--input", "y", "--trace", "X"),
+        ("run", "shop:agent", "--input", "y", "--actor", "X"),
+        ("run", "shop:agent", "--input", "y", "--model", "scripted:leave.toml", "--request-id", "X"),
     ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_what_is_typed_is_repeated_plainly(
     call: Call, shop: Path, store_url: str, hostile: list[str], words: tuple[str, ...]
 ) -> None:
     for text in hostile:
-        if "\0" in text and "\x1f" not in text:
-            continue
         told = call("--store", store_url, *(word.replace("X", text) for word in words))
         assert told.code in (0, 2, 3)
         assert "unexpected" not in told.err
@@ -176,14 +188,22 @@ def test_what_is_typed_is_repeated_plainly(
 
 def test_ten_megabytes_are_cut_on_the_screen_and_whole_for_machines(call: Call) -> None:
     large = "abcdefghi " * 1_000_000
+    replies = [
+        ModelReply(
+            text=large, calls=(AskedCall("shout", '{"text": "abcdefghi "}'), AskedCall("echo", large))
+        ),
+        ModelReply(calls=(AskedCall("answer_user", '{"text": "."}'),)),
+    ]
     context = TrustedContext(trace_id="large")
-    outcome = asyncio.run(run(agent_of("large"), large, context, model=ScriptedModel(script_of(large))))
+    outcome = asyncio.run(run(agent_of("large"), large, context, model=ScriptedModel(replies)))
     told = call("show", str(outcome.run_id))
     assert told.code == 0
-    assert len(told.out) < 60_000
-    assert told.out.count("more characters; --json shows them all]") >= 3
+    assert len(told.out) < 30_000
+    assert told.out.count("more characters; --json shows them all]") == 4
     events = call("show", str(outcome.run_id), "--json").json["events"]
-    assert events[0]["input"][0]["content"] == large
+    assert (
+        events[0]["input"][0]["content"] == events[1]["text"] == events[1]["calls"][1]["arguments"] == large
+    )
     assert json.loads(events[2]["output"]) == {"said": large}
     assert len(call("rebuild", str(outcome.run_id)).out) < 1_000
 
@@ -200,6 +220,12 @@ def echo(said: Said) -> dict[str, str]:
     return {"said": said.text}
 
 
+@tool(effect="read")
+def shout(said: Said) -> dict[str, str]:
+    """Give it back a million times."""
+    return {"said": said.text * 1_000_000}
+
+
 @tool(effect="once")
 def fail(said: Said) -> None:
     """Fail with it."""
@@ -209,7 +235,7 @@ def fail(said: Said) -> None:
 def agent_of(text: str) -> Agent:
     name = text.encode("utf-8", "replace").decode() if text.strip() else "blank"
     answer = TerminalTool("answer_user", "Answer.", Said, "answered")
-    return Agent(name=name, version=name, instructions="x", tools=(echo, fail), terminals=(answer,))
+    return Agent(name=name, version=name, instructions="x", tools=(echo, shout, fail), terminals=(answer,))
 
 
 def script_of(text: str) -> list[ModelReply]:
@@ -244,6 +270,7 @@ def commands(call: Call, store_url: str) -> list[tuple[str, ...]]:
 
 def assert_plain(told: Result) -> None:
     """No control or hidden character but line feeds, no forged line, no trace of the program's insides."""
+    assert "Traceback" not in told.err
     for printed in (told.out, told.err):
         hidden = {
             character
@@ -251,5 +278,4 @@ def assert_plain(told: Result) -> None:
             if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
         }
         assert hidden == set()
-        assert "Traceback" not in printed
         assert [line for line in printed.split("\n") if line.startswith(FORGED)] == []

@@ -7,7 +7,8 @@ it, and prints what became of that: `{"signal": 9}`, or what the job gave. A job
     {"do": "run" | "resume" | "cancel", "url": ..., "run_id": ..., "effects": FILE,
      "kill": {"append": 3, "when": "before" | "after"}          around the third append, or
              {"tool": NAME, "nth": 1, "when": "before" | "after"},   around that handler's effect
-     "hold": {"tool": NAME, "until": FILE}}                     after its effect, until the file is there
+     "hold": {"tool": NAME, "until": FILE},      the handler, after its effect, until the file is there
+     "interrupt": NAME}                          Ctrl-C while that handler runs, after its effect
 
 Everything that costs or changes something leaves a line in the effects file: calls of the model and
 effects of the tools, the latter with their idempotency keys.
@@ -131,8 +132,22 @@ class CountedModel:
         self._script = ScriptedModel(SCRIPT)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
+        check_answered(request)
         self._world.effect("model", str(request.step))
         return await self._script.complete(request)
+
+
+def check_answered(request: ModelRequest) -> None:
+    """Providers refuse a request in which a call has no answer, or two, or one in the wrong place."""
+    waiting: list[str] = []
+    for message in request.messages:
+        if message.role == "tool":
+            assert message.call_key in waiting, f"an answer to {message.call_key}, which nobody asked"
+            waiting.remove(message.call_key)
+        else:
+            assert not waiting, f"no answer to {waiting}"
+            waiting = [call.call_key for call in message.calls]
+    assert not waiting, f"no answer to {waiting}"
 
 
 class CrashingStore:
@@ -181,8 +196,8 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def happening(kill: Kill | None, hold: dict[str, str] | None) -> Happening:
-    """What happens around effects: a death, or a long wait."""
+def happening(kill: Kill | None, hold: dict[str, str] | None, interrupt: str | None) -> Happening:
+    """What happens around effects: a death, a long wait, Ctrl-C."""
     seen: dict[str, int] = {}
 
     def happen(name: str, when: When) -> None:
@@ -190,7 +205,12 @@ def happening(kill: Kill | None, hold: dict[str, str] | None) -> Happening:
             seen[name] = seen.get(name, 0) + 1
         if kill and (kill.get("tool"), kill.get("nth", 1), kill["when"]) == (name, seen[name], when):
             die()
-        if hold and when == "after" and hold["tool"] == name:
+        if when == "before":
+            return
+        if name == interrupt:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(30)  # The process ends meanwhile.
+        if hold and hold["tool"] == name:
             deadline = time.monotonic() + 30
             while not Path(hold["until"]).exists() and time.monotonic() < deadline:
                 time.sleep(0.005)
@@ -201,7 +221,7 @@ def happening(kill: Kill | None, hold: dict[str, str] | None) -> Happening:
 async def do(job: dict[str, Any]) -> dict[str, Any]:
     """Do a job in this process."""
     kill, run_id = job.get("kill"), UUID(job["run_id"])
-    world = World(Path(job["effects"]), happening(kill, job.get("hold")))
+    world = World(Path(job["effects"]), happening(kill, job.get("hold"), job.get("interrupt")))
     store: EventStore = open_store(job["url"])
     if kill and "append" in kill:
         store = CrashingStore(store, kill["append"], kill["when"], die)
@@ -232,7 +252,11 @@ def in_child(line: str) -> dict[str, Any]:
     child = os.fork()
     if child == 0:
         os.close(reading)
-        os.write(writing, json.dumps(asyncio.run(do(json.loads(line)))).encode())
+        try:
+            said = json.dumps(asyncio.run(do(json.loads(line))))
+        except BaseException as exc:
+            said = json.dumps({"error": type(exc).__name__, "text": str(exc)})
+        os.write(writing, said.encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as stream:
