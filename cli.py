@@ -90,11 +90,9 @@ def simulate(settings: Settings, scenario: str, auto: bool) -> int:
     without_keys = auto or settings.as_json
     if not without_keys and not sys.stdin.isatty():
         raise click.UsageError("There is no terminal to take keys from; give --auto to step through.")
-    from tachograph.adapters.refund.scenarios import load_scenario
-    from tachograph.adapters.screen.simulating import simulate
+    from tachograph.adapters.screen import simulating
 
-    keys = None if without_keys else click.getchar
-    return simulate(load_scenario(scenario), keys, as_json=settings.as_json)
+    return simulating.run(scenario, with_keys=not without_keys, as_json=settings.as_json)
 
 
 @main.command()

@@ -21,6 +21,7 @@ NO: Final = 1
 WRONG_USE: Final = 2
 NOT_DONE: Final = 3
 INTERRUPTED: Final = 130
+_SPELL: Final = "backslashreplace"
 
 STORE_HELP: Final = (
     "The store: sqlite:///FILE, postgresql://USER@HOST/DATABASE or memory:. "
@@ -123,13 +124,11 @@ def hush() -> None:
 
 
 def _take_any_text() -> None:
-    """No byte that is typed in, and no character that is printed, raises an error."""
-    streams = (
-        (sys.stdin, "surrogateescape"),
-        (sys.stdout, "backslashreplace"),
-        (sys.stderr, "backslashreplace"),
-    )
-    for stream, errors in streams:
+    """Let no byte that is typed in, no character that is printed, and no closed stream raise an error."""
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, _SPELL), (sys.stderr, _SPELL)):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=errors)
 
@@ -139,6 +138,10 @@ def _flushed(code: Any) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         hush()
+    except OSError as exc:
+        hush()
+        tell(f"Error: the output could not be written: {exc.strerror}")
+        return NOT_DONE
     return code if isinstance(code, int) else FINE
 
 

@@ -27,7 +27,7 @@ class Failure:
 
 def explain(exc: Exception, store_url: str) -> Failure:
     """Say what an exception means to a user. `store_url`: its password never shows."""
-    message = without_secrets(one_line(str(exc) or type(exc).__name__), store_url)
+    message = without_secrets(one_line(_said(exc)), store_url)
     if isinstance(exc, InvalidStoreUrl):
         return Failure(message, "Give one with --store or in TACHOGRAPH_STORE.", WRONG_USE)
     if isinstance(exc, InvalidId):
@@ -39,6 +39,12 @@ def explain(exc: Exception, store_url: str) -> Failure:
         f"unexpected {type(exc).__name__} in {Path(place.filename).name}, line {place.lineno}: {message}",
         "This is a defect of tachograph itself; the record holds what was done until here.",
     )
+
+
+def _said(exc: Exception) -> str:
+    if isinstance(exc, OSError) and exc.strerror:
+        return f"{exc.strerror}: {exc.filename}" if exc.filename else exc.strerror
+    return str(exc) or type(exc).__name__
 
 
 def without_secrets(text: str, store_url: str = "") -> str:

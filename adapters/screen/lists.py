@@ -13,7 +13,7 @@ from tachograph.adapters.read_side import ReadSide, open_read_side
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import opened
 from tachograph.adapters.screen.commands import FINE, NO, Settings, tell
-from tachograph.adapters.screen.output import Screen, columns, progress, text
+from tachograph.adapters.screen.output import Screen, cell, columns, progress, text
 from tachograph.adapters.screen.status import open_status
 from tachograph.domain.context import check_trace_id
 
@@ -113,18 +113,18 @@ def _with_status(row: Row) -> dict[str, Any]:
 def _print_runs(screen: Screen, rows: Iterable[Row]) -> None:
     wide = not screen.is_terminal or screen.console.width >= _WIDE
     names = ["run", "outcome", "steps", "started", *(["trace", "agent"] if wide else [])]
-    table = columns(*names, right=("steps",))
+    table = columns(*names, right=("steps",), whole="run")
     for row in rows:
         outcome = row["outcome"] or row["status"] or "unknown"
         said = f"{outcome}: {row['reason']}" if row["reason"] else outcome
         started = str(row["started_at"] or "")[:19].replace("T", " ")
         cells: list[Text] = [
             text(row["run_id"]),
-            text(said.replace("_", " "), _STYLES.get(outcome, "")),
+            cell(said.replace("_", " "), _STYLES.get(outcome, "")),
             Text(str(row["steps"] or 0)),
             text(started if wide else started[5:16]),
         ]
-        more = [text(row["trace_id"]), text(row["agent"] or "")] if wide else []
+        more = [text(row["trace_id"]), cell(row["agent"] or "")] if wide else []
         table.add_row(*cells, *more)
     _print(screen, table, "No runs here yet; `tachograph demo` makes one.")
 

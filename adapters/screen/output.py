@@ -5,22 +5,26 @@ Nothing printed here is read as rich's markup: data comes as `Text`, or as plain
 """
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Literal
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from tachograph.adapters.screen.commands import hush
+from tachograph.adapters.screen.commands import hush, tell
 from tachograph.adapters.screen.escape import visible
 
 PIPED_WIDTH: Final = 100
 WIDTH_MAX: Final = 120
 BLOCK_MAX: Final = 2_000
+CELL_MAX: Final = 60
+Justify = Literal["left", "right"]
 UNLIMITED: Final = 100_000
+PATIENCE_S: Final = 0.5
 _ROOM_MIN: Final = 20
 
 
@@ -51,7 +55,9 @@ class Screen:
         blank = " " * head.cell_len
         room = max(self.width - len(blank), _ROOM_MIN)
         for number, line in enumerate(_wrapped(body, room, self.console)):
-            self.print(Text.assemble(blank if number else head, line))
+            shown = Text.assemble(blank if number else head, line)
+            shown.rstrip()
+            self.print(shown)
 
     def table(self, table: Table) -> None:
         """Print a table: as wide as the terminal at most, and as wide as its content in a pipe."""
@@ -91,42 +97,60 @@ def text(data: str, style: str = "", *, block: bool = False, characters_max: int
     return shown
 
 
+def cell(data: str, style: str = "", characters_max: int = CELL_MAX) -> Text:
+    """Return data for a cell of a table, cut with an ellipsis."""
+    cut = data if len(data) <= characters_max else f"{data[:characters_max]}…"
+    return Text(visible(cut), style)
+
+
 def _wrapped(body: Text, room: int, console: Console) -> Iterator[Text]:
     """Wrap each line of a text; what a line runs on for stands further right than its start."""
     for line in body.split("\n", allow_blank=True):
         indent = min(len(line.plain) - len(line.plain.lstrip(" ")), room // 2)
         hang = indent + 2 if indent else 0
         for number, part in enumerate(line[indent:].wrap(console, room - hang, overflow="fold", tab_size=1)):
-            part.rstrip()
             yield Text.assemble(" " * (hang if number else indent), part)
 
 
-def columns(*names: str, right: Iterable[str] = ()) -> Table:
-    """Return an empty table with a head and no lines around."""
+def columns(*names: str, right: Iterable[str] = (), whole: str = "") -> Table:
+    """Return an empty table with a head and no lines around. `whole`: a column that is never folded."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in names:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        justify: Justify = "right" if name in right else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name == whole)
     return table
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give a function that shows work done and work in all, or None when nobody would see it."""
+    """
+    Give a function that shows work done and work in all, or None when nobody would see it.
+
+    What takes less than PATIENCE_S shows nothing.
+    """
     if not sys.stderr.isatty():
         yield None
         return
-    console = Console(file=sys.stderr, markup=False, emoji=False, highlight=False)
     bars = Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=console,
+        console=Console(file=sys.stderr, markup=False, emoji=False, highlight=False),
         transient=True,
     )
-    with bars:
-        task = bars.add_task(visible(what), total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
+    task = bars.add_task(visible(what), total=None)
+    begun = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        bars.update(task, completed=done, total=total)
+        if time.monotonic() - begun > PATIENCE_S:
+            bars.start()
+
+    try:
+        yield show
+    finally:
+        bars.stop()
 
 
 class _Console(Console):
@@ -145,3 +169,6 @@ class LiveScreen(Screen):
             sys.stdout.flush()
         except BrokenPipeError:
             hush()
+        except OSError as exc:
+            hush()
+            tell(f"Note: the output can't be written: {exc.strerror}")

@@ -1,16 +1,18 @@
 """The loop step by step, on a store in memory: what it decides, what comes of it, how it reacts to errors."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tachograph.adapters.loop import World, ask, carry_out, end, record
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.refund.agent import refund_agent
-from tachograph.adapters.refund.scenarios import Scenario
+from tachograph.adapters.refund.scenarios import Scenario, load_scenario
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.commands import FINE, NOT_DONE
 from tachograph.adapters.screen.disturbing import Alteration, Disturbance, DisturbedModel, disturbed
+from tachograph.adapters.screen.keyboard import keyboard
 from tachograph.adapters.screen.output import LiveScreen, text
 from tachograph.adapters.screen.story import Story
 from tachograph.adapters.stores.memory import MemoryEventStore
@@ -28,20 +30,19 @@ _ALTERATIONS: Final[Mapping[str, Alteration]] = {
     "t": "second terminal",
 }
 
-_ESCAPE: Final = "\x1b"
+_ESCAPE_SEQUENCES: Final = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|O.|.)?")  # Arrows and the like.
 _STOP: Final = ("\x03", "\x04")
 
 Keys = Callable[[], str]
 
 
-def simulate(scenario: Scenario, keys: Keys | None, *, as_json: bool) -> int:
-    """
-    Step through a scenario. Nothing outside is called, and nothing is kept.
-
-    Args:
-        keys: Gives what was typed, a key or a few; None steps through without any.
-    """
-    return asyncio.run(_Simulation(scenario, keys, as_json=as_json).run())
+def run(scenario: str, *, with_keys: bool, as_json: bool) -> int:
+    """Step through a scenario. Nothing outside is called, and nothing is kept."""
+    loaded = load_scenario(scenario)
+    if not with_keys:
+        return _Simulation(loaded, None, as_json=as_json).run()
+    with keyboard() as keys:
+        return _Simulation(loaded, keys, as_json=as_json).run()
 
 
 class _Simulation:
@@ -57,8 +58,13 @@ class _Simulation:
         model = DisturbedModel(ScriptedModel(scenario.replies), self._agent, self._disturbance)
         self._world = World(MemoryEventStore(), model)
 
-    async def run(self) -> int:
-        run = await self._begin()
+    def run(self) -> int:
+        """Step through the run; keys are waited for outside of the event loop, so Ctrl-C works."""
+        with asyncio.Runner() as runner:
+            return self._steps(runner)
+
+    def _steps(self, runner: asyncio.Runner) -> int:
+        run = runner.run(self._begin())
         step = 0
         while not run.ended:
             step += 1
@@ -69,7 +75,7 @@ class _Simulation:
                 return FINE
             before = run.version
             try:
-                run = await self._make(action, run)
+                run = runner.run(self._make(action, run))
             except ModelError as exc:
                 self._print("", text(f"The model gave no answer: {exc}", "red"))
                 self._print(text("A real run would stay open here, to be resumed."))
@@ -119,8 +125,7 @@ class _Simulation:
         self._print(text(KEYS_HELP, "dim"))
         while True:
             if not self._typed:
-                typed = self._keys()
-                self._typed = [] if typed.startswith(_ESCAPE) else list(typed)
+                self._typed = list(_ESCAPE_SEQUENCES.sub("", self._keys()))
                 continue
             key = self._typed.pop(0).lower()
             if key in ("\r", "\n"):

@@ -150,8 +150,8 @@ def _fields(event: Event, width: int) -> Iterator[Field]:
             if event.source:
                 source = event.source
                 label = f" ({source.label})" if source.label else ""
-                said = f"{source.format}, conversation {source.conversation}{label}"
-                yield "imported", text(said, characters_max=_LABEL_MAX)
+                place = f"{source.format}, conversation {source.conversation}{label}"
+                yield "imported", text(place, characters_max=_LABEL_MAX)
         case ModelTurn():
             for name, said in (("text", event.text), ("refusal", event.refusal), ("error", event.error)):
                 if said:
@@ -186,7 +186,7 @@ def _totals(event: Terminal) -> Iterator[tuple[str, object]]:
 
 
 def _block(data: str) -> Text:
-    return text(data, block=True, characters_max=_TEXT_MAX)
+    return text(data.rstrip("\n"), block=True, characters_max=_TEXT_MAX)
 
 
 def _json(data: str, width: int) -> Text:

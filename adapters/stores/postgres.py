@@ -16,6 +16,7 @@ import psycopg
 from eventsourcing import postgres as library
 from eventsourcing.persistence import (
     InfrastructureFactory,
+    IntegrityError,
     Notification,
     OperationalError,
     StoredEvent,
@@ -149,6 +150,8 @@ class Recorder(library.PostgresApplicationRecorder):
             connection.cursor(row_factory=tuple_row, binary=True) as cursor,
         ):
             positions = [row[0] for row in cursor.execute(_INSERT, columns)]
+        if len(positions) != len(stored_events):
+            raise IntegrityError("the database swallowed a row")
         self._heads.learn(stored_events)
         return positions
 

@@ -1,8 +1,9 @@
 """The EventStore port over a recorder of `eventsourcing`, whichever database stands behind it."""
 
+import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 from uuid import UUID
 
@@ -58,7 +59,13 @@ class RecordedEventStore:
             for version, event in enumerate(events, start=expected_version + 1)
         ]
         if rows:
-            await self._writer.append(run_id, rows, expected_version)
+            try:
+                await self._writer.append(run_id, rows, expected_version)
+            except asyncio.CancelledError:
+                # It can't be taken back: whoever cancelled goes on when its fate is settled.
+                with suppress(StoreError):
+                    await self._writer.append(run_id, [], expected_version)
+                raise
         return expected_version + len(rows)
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:

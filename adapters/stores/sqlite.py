@@ -239,6 +239,8 @@ def _insert(cursor: sqlite3.Cursor, rows: Sequence[StoredEvent]) -> range:
         raise OperationalError(exc) from exc
     except sqlite3.Error as exc:
         raise DatabaseError(exc) from exc
+    if cursor.rowcount != len(rows):
+        raise IntegrityError("the database swallowed a row")
     assert cursor.lastrowid is not None
     return range(cursor.lastrowid - len(rows) + 1, cursor.lastrowid + 1)
 

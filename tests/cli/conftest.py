@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from tachograph.cli import main
-
-from .program import PROGRAM, SCRIPT, SHOP, Call, Result
+from .program import PROGRAM, SCRIPT, SHOP, Call, Result, call_program
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def call() -> Call:
     """Call the program in this process."""
-
-    def call(*words: str, typed: str | None = None) -> Result:
-        result = CliRunner().invoke(main, list(words), input=typed, prog_name="tachograph")
-        return Result(result.exit_code, result.stdout, result.stderr)
-
-    return call
+    return call_program
 
 
 @pytest.fixture

@@ -8,6 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from click.testing import CliRunner
+
+from tachograph.cli import main
+
 Answer = dict[str, Any]
 
 PROGRAM = (sys.executable, "-c", "from tachograph.cli import main; main()")
@@ -80,6 +84,12 @@ class Result:
 
 
 Call = Callable[..., Result]
+
+
+def call_program(*words: str, typed: str | None = None) -> Result:
+    """Call the program in this process."""
+    result = CliRunner().invoke(main, list(words), input=typed, prog_name="tachograph")
+    return Result(result.exit_code, result.stdout, result.stderr)
 
 
 def gone(process: "subprocess.Popen[str]") -> None:

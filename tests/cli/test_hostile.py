@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from tachograph import Agent, ScriptedModel, TerminalTool, TrustedContext, open_store, run, tool
 from tachograph.domain.ports import AskedCall, ModelReply
 
-from .program import Call, Result
+from .program import Call, Result, call_program
 
 OURS = [
     "[red]markup[/red] [link=http://evil]x[/link] [/] [bold",
@@ -57,49 +57,45 @@ def store_url(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> s
     return url
 
 
-def test_what_people_see_is_plain(call: Call, store_url: str, hostile: list[str]) -> None:
-    told = [call(*words, "--store", store_url) for words in commands(call, store_url)]
-    assert {result.code for result in told} == {0}
-    for result in told:
+@pytest.fixture(scope="module")
+def told(store_url: str) -> dict[tuple[str, ...], Result]:
+    """What each command prints for people."""
+    return {words: call_with(store_url, *words) for words in commands(store_url)}
+
+
+def test_what_people_see_is_plain(told: dict[tuple[str, ...], Result]) -> None:
+    assert {result.code for result in told.values()} == {0}
+    for result in told.values():
         assert_plain(result)
 
 
 def test_on_a_terminal_only_colours_are_added(
-    call: Call, store_url: str, monkeypatch: pytest.MonkeyPatch
+    told: dict[tuple[str, ...], Result], store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    coloured = 0
-    for words in commands(call, store_url):
-        result = call(*words, "--store", store_url)
-        coloured += len(COLOURS.findall(result.out))
-        assert_plain(Result(result.code, COLOURS.sub("", result.out), COLOURS.sub("", result.err)))
-    assert coloured > 100
+    for words, plain in told.items():
+        coloured = call_with(store_url, *words).out
+        assert COLOURS.search(coloured)
+        lines = COLOURS.sub("", coloured).split("\n")
+        assert [line.rstrip() for line in lines] == plain.out.split("\n")
 
 
-def test_markup_stays_text(call: Call, store_url: str) -> None:
-    markup = OURS[0]
-    [shown] = [
-        told.out
-        for told in (call("show", run["run_id"], "--store", store_url) for run in listed(call, store_url))
-        if "[red]" in told.out
-    ]
-    assert " ".join(shown.split()).count(markup) >= 4
-    assert markup.split()[0] in call("runs", "--store", store_url).out
+def test_markup_stays_text(told: dict[tuple[str, ...], Result]) -> None:
+    [shown] = [result.out for words, result in told.items() if words[0] == "show" and "[red]" in result.out]
+    assert " ".join(shown.split()).count(OURS[0]) >= 4
+    assert OURS[0][:60] in told["runs",].out
 
 
-def test_machines_get_a_record_a_line_and_every_character(
-    call: Call, store_url: str, hostile: list[str]
-) -> None:
+def test_machines_get_a_record_a_line_and_every_character(store_url: str, hostile: list[str]) -> None:
     inputs = []
-    for words in commands(call, store_url):
-        result = call(*words, "--json", "--store", store_url)
+    for words in commands(store_url):
+        result = call_with(store_url, *words, "--json")
         assert re.fullmatch(r"[ -~\n]*", result.out)
         answers = result.jsons
         assert len(answers) == result.out.count("\n") == len(result.out.splitlines())
         if words[0] == "show":
-            [shown] = answers
-            inputs.append(shown["events"][0]["input"][0]["content"])
+            inputs.append(answers[0]["events"][0]["input"][0]["content"])
     assert set(inputs) == {text.replace("\ud83d", "\ufffd") for text in hostile}
 
 
@@ -252,13 +248,13 @@ def script_of(text: str) -> list[ModelReply]:
     ]
 
 
-def listed(call: Call, store_url: str) -> list[dict[str, str]]:
-    return call("runs", "--json", "--store", store_url).jsons
+def call_with(store_url: str, *words: str) -> Result:
+    return call_program(*words, "--store", store_url)
 
 
-def commands(call: Call, store_url: str) -> list[tuple[str, ...]]:
+def commands(store_url: str) -> list[tuple[str, ...]]:
     """Each command that prints what is in a store, for each of its runs."""
-    runs = [run["run_id"] for run in listed(call, store_url)]
+    runs = [run["run_id"] for run in call_with(store_url, "runs", "--json").jsons]
     return [
         ("runs",),
         ("steps",),

@@ -159,13 +159,13 @@ class TestAgents:
         ],
     )
     def test_what_is_wrong_is_said_in_a_line(
-        self, call_process: Call, shop: Path, name: str, code: int, said: str
+        self, call: Call, shop: Path, name: str, code: int, said: str
     ) -> None:
         (shop / "raises.py").write_text('\nraise ValueError("boom \\x1b[2J")')
         (shop / "leaves.py").write_text("raise SystemExit(0)")
         (shop / "garbled.py").write_text("def agent(:")
         (shop / "needs.py").write_text("import nowhere")
-        told = call_process("run", name, "--input", "hi", "--model", "scripted:answered")
+        told = call("run", name, "--input", "hi", "--model", "scripted:answered")
         assert (told.code, told.out) == (code, "")
         assert told.err.startswith(f"Error: {said}")
         assert "Traceback" not in told.err

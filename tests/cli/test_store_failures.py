@@ -99,7 +99,7 @@ class TestFiles:
 class TestServers:
     def test_a_server_that_is_down(self, call_process: Call) -> None:
         url = "postgresql://app:s3cret@127.0.0.1:1/shop"
-        for words in (("runs",), ("db", "check"), ("db", "init")):
+        for words in (("runs",), ("db", "check")):
             told = call_process(*words, env={**os.environ, "TACHOGRAPH_STORE": url})
             assert_told(told, 3, "Connection refused")
             assert "postgresql://app:***@127.0.0.1:1/shop" in told.err
@@ -107,30 +107,45 @@ class TestServers:
     def test_a_wrong_password(self, call_process: Call, postgres_server: "PostgresServer") -> None:
         with passwords_asked_for(postgres_server, "cli_user", "right"):
             url = postgres_server.url(user="cli_user", password="s3cret")
-            for words in (("runs",), ("db", "check"), ("demo",)):
+            for words in (("runs",), ("db", "check")):
                 told = call_process(*words, "--store", url)
                 assert_told(told, 3, 'password authentication failed for user "cli_user"')
 
-    def test_a_url_that_can_not_be_read(self, call_process: Call) -> None:
+    def test_a_url_that_can_not_be_read(self, call: Call) -> None:
         for url in (
             "postgresql://app:s3cret@[db/x",
             "postgresql://app:s3cret%zz@db/x",
             "postgresql://a:s3cret@h:x/y",
         ):
             for words in (("runs",), ("db", "check")):
-                assert_told(call_process(*words, "--store", url), 3, "")
+                assert_told(call(*words, "--store", url), 3, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+class TestFullDisk:
+    def test_output_that_can_not_be_written_is_said(self, demo_run: str) -> None:
+        assert self.print_to_full_disk("show", demo_run) == (3, "Error: No space left on device\n")
+
+    def test_a_run_comes_to_its_end_all_the_same(self, call: Call) -> None:
+        told = "Note: the output can't be written: No space left on device\n"
+        assert self.print_to_full_disk("demo") == (0, told)
+        assert call("runs", "--json").json["outcome"] == "approval_requested"
+
+    @staticmethod
+    def print_to_full_disk(*words: str) -> tuple[int, str]:
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        return done.returncode, done.stderr
 
 
 class TestPipes:
     def test_a_reader_who_has_seen_enough_ends_it_quietly(
         self, call: Call, folder: Path, demo_run: str
     ) -> None:
-        for _ in range(3):
-            call("demo", "endless_work")
         for words in (
             ("show", demo_run),
-            ("show", demo_run, "--json"),
-            ("runs",),
             ("runs", "--json"),
             ("--help",),
         ):

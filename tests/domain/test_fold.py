@@ -62,6 +62,11 @@ def test_pending_calls_are_those_of_the_last_turn_without_a_result() -> None:
     assert [call.call_key for call in state.pending] == ["2.1", "2.3"]
 
 
+def test_a_run_is_ended_by_its_terminal_and_by_nothing_else() -> None:
+    events = (started(), turn(1, READ), result("1.1"), resumed(), ended())
+    assert [folded(*events[:count]).ended for count in range(1, 6)] == [False] * 4 + [True]
+
+
 def test_a_run_without_turns_has_nothing_pending() -> None:
     assert folded().pending == ()
 

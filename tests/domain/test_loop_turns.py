@@ -176,6 +176,11 @@ def test_a_refusal_text_without_calls_is_a_refusal_though_the_turn_stopped_well(
     given(turn(1, text="", refusal="I can't help with that.")).finishes("blocked", "refused")
 
 
+def test_a_refusal_text_beside_calls_is_only_text() -> None:
+    given(turn(1, READ, refusal="Not all of it.")).executes("1.1")
+    given(turn(1, READ, refusal="Not all of it."), result("1.1")).asks_the_model()
+
+
 @pytest.mark.parametrize("calls", [(READ,), (ANSWER,), (READ, MAIL), (ANSWER, READ)])
 @pytest.mark.parametrize(("finish", "code"), [("length", "truncated_turn"), ("rejected", "rejected_turn")])
 def test_calls_of_a_cut_or_rejected_turn_are_refused_though_their_json_is_complete(

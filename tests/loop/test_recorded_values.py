@@ -209,7 +209,9 @@ class TestTimes:
 
 
 @pytest.mark.case("C001")
-def test_C001_the_same_run_gives_the_same_bytes_on_every_store(sqlite_url: str, postgres_url: str) -> None:
+def test_C001_the_same_run_gives_the_same_bytes_on_every_store(
+    sqlite_url: str, postgres_schema_url: str
+) -> None:
     """Given the same answers of clock, ids and model."""
     outputs = [
         {"note": "gift card\0 balance", "at": datetime(2026, 3, 31, tzinfo=UTC)},
@@ -227,7 +229,7 @@ def test_C001_the_same_run_gives_the_same_bytes_on_every_store(sqlite_url: str, 
         return output
 
     found = []
-    for url in ("memory:", sqlite_url, postgres_url):
+    for url in ("memory:", sqlite_url, postgres_schema_url):
         store, remaining = open_store(url), list(outputs)
         clerk = agent(probe(next_output, effect="once"))
         told = tell(store, clerk, *[turn(ask("probe"), text="One more.")] * 5, DONE, run_id=RUN)

@@ -164,6 +164,17 @@ def append_foreign(store: EventStore, url: str, run: UUID, version: int, kind: s
             server.execute(f"{columns} (%s, %s, %s, %s)".encode(), (run, version, kind, state))
 
 
+def query(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """Ask the database itself."""
+    if url.startswith("sqlite"):
+        connection = sqlite3.connect(Path(url.removeprefix("sqlite:///")))
+        found = connection.execute(statement).fetchall()
+        connection.close()
+        return found
+    with psycopg.connect(url) as server:
+        return server.execute(statement.encode()).fetchall()
+
+
 def contents(side: ReadSide, *runs: UUID) -> View:
     """Everything that the views show of these runs, or of all."""
     shown = [UUID(row["run_id"]) for row in side.runs()]

@@ -31,6 +31,7 @@ from .stories import (
     ended,
     fill,
     interleavings,
+    query,
     refund_run,
     run_id,
     started,
@@ -228,18 +229,22 @@ class TestPoison:
             ("timeline", 0, 0),
         ]
 
-    def test_an_entry_whose_row_the_database_refuses(self, store: EventStore, opened: OpenReadSide) -> None:
-        side = opened(store, projections=(*PROJECTIONS, _ends(reason_required=True)))
-        append(store, ONE, refund_run())
-        append(store, TWO, [started(), ended("blocked", reason="cancelled")])
-        append(store, THREE, refund_run())
+    def test_an_entry_whose_row_the_database_refuses(
+        self, database: EventStore, database_url: str, opened: OpenReadSide
+    ) -> None:
+        side = opened(database, projections=(*PROJECTIONS, _ends()))
+        append(database, ONE, refund_run())
+        append(database, TWO, [started(), ended("blocked", reason="cancelled")])
+        append(database, THREE, refund_run())
         assert side.catch_up() == 14
         assert [(each.projection, each.run_id, each.version) for each in side.quarantined()] == [
             ("ends", str(ONE), 6),
             ("ends", str(THREE), 6),
         ]
-        assert list(side.steps()) == counted(store)
-        assert {status.position for status in side.status()} == {store.head()}
+        assert query(database_url, "SELECT * FROM end_counts") == [("shop", "blocked", 1)]
+        assert query(database_url, "SELECT run_id FROM end_reasons") == [(str(TWO),)]
+        assert list(side.steps()) == counted(database)
+        assert {status.position for status in side.status()} == {database.head()}
 
     def test_an_integer_past_64_bits_is_set_aside_before_it_is_bound(
         self, store: EventStore, side: ReadSide
@@ -264,28 +269,29 @@ def _three_events(trace_id: str) -> Story:
     return [started(trace_id), turn(1), ended()]
 
 
-def _ends(*, reason_required: bool) -> Projection:
-    """A projection of a user's own: one row a terminal."""
-    table = Table(
-        "ends",
-        (
-            Column("run_id", "TEXT", required=True),
-            Column("tenant", "TEXT", required=True),
-            Column("reason", "TEXT", required=reason_required),
-        ),
+def _ends() -> Projection:
+    """A projection of a user's own: counts the ends of each tenant, and keeps those that have a reason."""
+    tenant, counted = Column("tenant", "TEXT", required=True), Column("ends", "INTEGER", merge="sum")
+    counts = Table("end_counts", (tenant, Column("outcome", "TEXT"), counted), ("tenant", "outcome"))
+    reasons = Table(
+        "end_reasons",
+        (Column("run_id", "TEXT"), tenant, Column("reason", "TEXT", required=True)),
         primary_key=("run_id",),
     )
 
     def changes(batch: Sequence[Placed]) -> Changes:
         ends = [(placed, placed.event) for placed in batch if isinstance(placed.event, Terminal)]
         return {
-            "ends": [
+            "end_counts": [
+                {"tenant": placed.tenant, "outcome": event.outcome, "ends": 1} for placed, event in ends
+            ],
+            "end_reasons": [
                 {"run_id": placed.run_id, "tenant": placed.tenant, "reason": event.reason}
                 for placed, event in ends
-            ]
+            ],
         }
 
-    return Projection("ends", 1, (table,), changes, kinds=frozenset({"terminal"}))
+    return Projection("ends", 1, (counts, reasons), changes, kinds=frozenset({"terminal"}))
 
 
 def test_a_database_that_fails_is_a_store_error(database: EventStore, opened: OpenReadSide) -> None:

@@ -22,7 +22,7 @@ from tachograph.projections.projection import Column, Projection
 from tachograph.projections.step_counts import COUNTS, STEP_COUNTS
 
 from .conftest import OpenReadSide
-from .stories import contents, counted, fill, run_id
+from .stories import contents, counted, fill, query, run_id
 
 
 class Interrupted(Exception):
@@ -71,16 +71,21 @@ class TestRebuild:
             side.quarantined("stepz")
 
     def test_what_is_set_aside_is_found_again_and_listed_once(
-        self, store: EventStore, opened: OpenReadSide
+        self, database: EventStore, database_url: str, opened: OpenReadSide
     ) -> None:
-        side = opened(store, projections=(_poisoned(STEP_COUNTS), *PROJECTIONS[1:]))
-        fill(store, 2)
+        projections = (_poisoned(STEP_COUNTS), *PROJECTIONS[1:])
+        side = opened(database, projections=projections, batch_size=5)
+        fill(database, 2)
         side.catch_up()
         first = [(each.position, each.error) for each in side.quarantined()]
         assert len(first) == 2
+        with pytest.raises(Interrupted):
+            side.rebuild(progress=interrupt)
+        assert [(each.position, each.error) for each in side.quarantined()] == first
         side.rebuild()
         assert [(each.position, each.error) for each in side.quarantined()] == first
         assert [each.quarantined for each in side.status()] == [0, 2, 0]
+        assert query(database_url, "SELECT DISTINCT generation FROM projection_quarantine") == [(3,)]
 
 
 class TestReaders:
@@ -137,6 +142,22 @@ class TestReaders:
         thread.join()
         other.close()
         assert wrong == []
+
+    def test_never_go_back_in_time(self, database: EventStore, opened: OpenReadSide) -> None:
+        """What others put into the old view meanwhile is in the new one too when it is shown."""
+        fill(database, 4)
+        side, other = opened(database, batch_size=24), opened(database)
+        side.catch_up()
+        appended: list[int] = []
+
+        def overtake(position: int, head: int) -> None:
+            if len(appended) < 3:
+                fill(database, 2, first=5 + 2 * len(appended))
+                appended.append(other.catch_up())
+
+        assert side.rebuild(progress=overtake) == 60
+        assert appended == [12, 12, 12]
+        assert list(side.steps()) == counted(database)
 
 
 class TestInterrupted:
@@ -209,6 +230,9 @@ class TestVersions:
             ("timeline", 1, 1),
         ]
         assert _tables(database_url) == {"runs_g1", "step_counts_g2", "timeline_g1"}
+        assert query(database_url, "SELECT sum(runs) FROM step_counts WHERE note IS NULL") == [(6,)]
+        with pytest.raises((sqlite3.Error, psycopg.Error)):
+            query(database_url, "SELECT * FROM step_count_outcomes")
 
     def test_an_older_release_does_not_touch_what_a_newer_one_built(
         self, database: EventStore, opened: OpenReadSide
@@ -260,12 +284,9 @@ def _poisoned(projection: Projection) -> Projection:
 
 def _tables(url: str) -> set[str]:
     """The physical tables that are there."""
-    if url.startswith("sqlite"):
-        connection = sqlite3.connect(url.removeprefix("sqlite:///"))
-        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        connection.close()
-    else:
-        with psycopg.connect(url) as server:
-            query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
-            found = server.execute(query.encode()).fetchall()
-    return {name for (name,) in found if "_g" in name and not name.startswith("projection_")}
+    listed = (
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        if url.startswith("sqlite")
+        else "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+    )
+    return {name for (name,) in query(url, listed) if "_g" in name and not name.startswith("projection_")}

@@ -27,6 +27,7 @@ from eventsourcing.persistence import (
     Tracking,
 )
 from eventsourcing.utils import resolve_topic
+from psycopg.conninfo import conninfo_to_dict
 
 from tachograph import open_store
 from tachograph.adapters.stores.recorded import EventLog
@@ -55,24 +56,27 @@ def sqlite(file: str) -> Iterator[eventsourcing.sqlite.SQLiteApplicationRecorder
     recorder.datastore.close()
 
 
+def server_of(url: str) -> dict[str, Any]:
+    """A URL as the library's own datastore takes it."""
+    settings = conninfo_to_dict(url)
+    return {
+        "dbname": settings["dbname"],
+        "host": settings["host"],
+        "port": 5432,
+        "user": settings["user"],
+        "password": "",
+        "schema": settings["application_name"],
+    }
+
+
 def stock_postgres(url: str, **settings: Any) -> eventsourcing.postgres.PostgresDatastore:
-    server, _, query = url.partition("?")
-    return eventsourcing.postgres.PostgresDatastore(
-        dbname=server.rpartition("/")[2],
-        host=query.removeprefix("host="),
-        port=5432,
-        user="postgres",
-        password="",
-        pool_size=2,
-        max_overflow=4,
-        **settings,
-    )
+    return eventsourcing.postgres.PostgresDatastore(**server_of(url), pool_size=2, max_overflow=4, **settings)
 
 
 @pytest.fixture
-def postgres(postgres_url: str) -> Iterator[eventsourcing.postgres.PostgresApplicationRecorder]:
+def postgres(postgres_schema_url: str) -> Iterator[eventsourcing.postgres.PostgresApplicationRecorder]:
     """The library's own recorder in a database."""
-    recorder = eventsourcing.postgres.PostgresApplicationRecorder(stock_postgres(postgres_url))
+    recorder = eventsourcing.postgres.PostgresApplicationRecorder(stock_postgres(postgres_schema_url))
     recorder.create_table()
     yield recorder
     recorder.datastore.close()
@@ -189,36 +193,36 @@ WAITING = "SELECT mode FROM pg_locks WHERE relation = 'stored_events'::regclass 
 
 
 class TestPostgres:
-    def test_each_insert_locks_the_table_and_notifies(self, postgres: Any, postgres_url: str) -> None:
+    def test_each_insert_locks_the_table_and_notifies(self, postgres: Any, postgres_schema_url: str) -> None:
         """Ours: an advisory lock taken by a trigger, and no NOTIFY."""
-        with psycopg.connect(postgres_url, autocommit=True) as listener:
+        with psycopg.connect(postgres_schema_url, autocommit=True) as listener:
             listener.execute("LISTEN stored_events")
-            with open_insert(postgres_url) as other:
+            with open_insert(postgres_schema_url) as other:
                 inserting = threading.Thread(target=postgres.insert_events, args=([row(1)],))
                 inserting.start()
                 waiting: list[tuple[Any, ...]] = []
                 while not waiting:
-                    waiting = execute(postgres_url, WAITING)
+                    waiting = execute(postgres_schema_url, WAITING)
                 other.commit()
                 inserting.join()
             notified = list(listener.notifies(timeout=5, stop_after=1))
         assert waiting == [("ExclusiveLock",)]
         assert [notification.channel for notification in notified] == ["stored_events"]
 
-    def test_positions_are_ordered_but_have_gaps(self, postgres: Any, postgres_url: str) -> None:
+    def test_positions_are_ordered_but_have_gaps(self, postgres: Any, postgres_schema_url: str) -> None:
         postgres.insert_events([row(1)])
-        with open_insert(postgres_url) as other:
+        with open_insert(postgres_schema_url) as other:
             other.rollback()
         postgres.insert_events([row(2)])
         assert [found.id for found in postgres.select_notifications(1, 10)] == [1, 3]
 
-    def test_database_functions_drop_the_lock_so_readers_skip_events(self, postgres_url: str) -> None:
+    def test_database_functions_drop_the_lock_so_readers_skip_events(self, postgres_schema_url: str) -> None:
         """Never switch on POSTGRES_ENABLE_DB_FUNCTIONS."""
         recorder = eventsourcing.postgres.PostgresApplicationRecorder(
-            stock_postgres(postgres_url, enable_db_functions=True)
+            stock_postgres(postgres_schema_url, enable_db_functions=True)
         )
         recorder.create_table()
-        with open_insert(postgres_url) as other:
+        with open_insert(postgres_schema_url) as other:
             recorder.insert_events([row(1)])
             seen = [found.id for found in recorder.select_notifications(1, 10)]
             other.commit()
@@ -229,17 +233,17 @@ class TestPostgres:
 
     @pytest.mark.parametrize(("enabled", "position"), [(True, None), (False, 7)])
     def test_database_functions_drop_the_tracking_too(
-        self, postgres_url: str, enabled: bool, position: int | None
+        self, postgres_schema_url: str, enabled: bool, position: int | None
     ) -> None:
         recorder = eventsourcing.postgres.PostgresProcessRecorder(
-            stock_postgres(postgres_url, enable_db_functions=enabled)
+            stock_postgres(postgres_schema_url, enable_db_functions=enabled)
         )
         recorder.create_table()
         recorder.insert_events([row(1)], tracking=Tracking("upstream", 7))
         assert recorder.max_tracking_id("upstream") == position
         recorder.datastore.close()
 
-    def test_its_retry_turns_an_unknown_commit_into_a_conflict(self, postgres_url: str) -> None:
+    def test_its_retry_turns_an_unknown_commit_into_a_conflict(self, postgres_schema_url: str) -> None:
         """The rows are stored, the connection breaks, the retry finds its own rows in the way."""
 
         class BreaksAfterOneCommit(eventsourcing.postgres.PostgresDatastore):
@@ -253,10 +257,7 @@ class TestPostgres:
                     self.breaking = False
                     raise OperationalError("server closed the connection unexpectedly")
 
-        server, _, query = postgres_url.partition("?")
-        datastore = BreaksAfterOneCommit(
-            server.rpartition("/")[2], query.removeprefix("host="), 5432, "postgres", ""
-        )
+        datastore = BreaksAfterOneCommit(**server_of(postgres_schema_url))
         recorder = eventsourcing.postgres.PostgresApplicationRecorder(datastore)
         recorder.create_table()
         datastore.breaking = True

@@ -28,8 +28,9 @@ INSERT = "INSERT INTO stored_events (originator_id, originator_version, topic, s
 ROW = ("run_started", b'{"v":999}')
 
 
-def database_of(url: str) -> str:
-    return url.partition("?")[0].rpartition("/")[2]
+def schema_of(url: str) -> str:
+    """The schema that a URL leads into; it is the name of the sessions too."""
+    return url.rpartition("=")[2]
 
 
 def opened(url: str, retry_s: float = 10, connect_s: float = 5) -> RecordedEventStore:
@@ -41,8 +42,8 @@ def opened(url: str, retry_s: float = 10, connect_s: float = 5) -> RecordedEvent
 
 
 @pytest.fixture
-def url(postgres_url: str) -> str:
-    return postgres_url
+def url(postgres_schema_url: str) -> str:
+    return postgres_schema_url
 
 
 @pytest.fixture
@@ -59,17 +60,17 @@ def proxy(postgres_server: "PostgresServer") -> Iterator[Proxy]:
 
 
 @pytest.fixture
-def lossy(proxy: Proxy, url: str) -> Iterator[RecordedEventStore]:
+def lossy(proxy: Proxy, url: str, postgres_server: "PostgresServer") -> Iterator[RecordedEventStore]:
     """A store that reaches its server through the proxy."""
-    store = opened(f"postgresql://postgres@/{database_of(url)}?host={proxy.folder}")
+    store = opened(url.replace(str(postgres_server.folder), str(proxy.folder)))
     yield store
     store.close()
 
 
 def waiting_for_a_lock(url: str) -> bool:
-    """Tell whether a session of this database waits for its turn to insert."""
-    select = "SELECT count(*) FROM pg_stat_activity WHERE datname = ? AND wait_event = 'advisory'"
-    return execute(url, select, (database_of(url),)) != [(0,)]
+    """Tell whether a session of this URL waits for its turn to insert."""
+    select = "SELECT count(*) FROM pg_stat_activity WHERE application_name = ? AND wait_event = 'advisory'"
+    return execute(url, select, (schema_of(url),)) != [(0,)]
 
 
 def until(condition: Any, seconds: float = 10) -> None:
@@ -222,32 +223,22 @@ class TestOrder:
 class TestLostConnections:
     @pytest.mark.case("C107")
     def test_C107_an_append_after_the_server_closed_the_idle_connection_is_stored_once(
-        self, store: RecordedEventStore, url: str
+        self, store: RecordedEventStore, url: str, postgres_server: "PostgresServer"
     ) -> None:
         append(store, history(2))
         for version in (2, 3, 4):
-            execute(
-                url,
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = ? AND pid <> pg_backend_pid()",
-                (database_of(url),),
-            )
+            postgres_server.end_sessions(url)
             assert append(store, [turn(version)], version) == version + 1
         assert store.read(RUN) == recorded(history(5))
 
     @pytest.mark.case("C107")
     def test_C107_reading_after_the_server_closed_every_idle_connection(
-        self, store: RecordedEventStore, url: str
+        self, store: RecordedEventStore, url: str, postgres_server: "PostgresServer"
     ) -> None:
         append(store, history(3))
         with ConnectionsInUse(store, 4):
             pass
-        execute(
-            url,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = ? AND pid <> pg_backend_pid()",
-            (database_of(url),),
-        )
+        postgres_server.end_sessions(url)
         assert store.read(RUN) == recorded(history(3))
         assert store.head() == 3
 
@@ -423,10 +414,10 @@ def passwords_asked_for(server: "PostgresServer", user: str, password: str) -> I
 
 class TestAccess:
     def test_a_wrong_password_is_said_at_once_and_never_shown(
-        self, postgres_server: "PostgresServer", url: str
+        self, postgres_server: "PostgresServer"
     ) -> None:
         with passwords_asked_for(postgres_server, "app", "right"):
-            wrong = postgres_server.url(database_of(url), "app", "s3cret")
+            wrong = postgres_server.url(user="app", password="s3cret")
             with pytest.raises(StoreError, match='password authentication failed for user "app"') as caught:
                 open_store(wrong)
         assert_silent_about(caught.value, "s3cret")
@@ -534,13 +525,12 @@ class TestRoles:
     def roles(self, store: RecordedEventStore, postgres_server: "PostgresServer", url: str) -> Iterator[Any]:
         """URLs of a writer and of a reader who have no other rights."""
         append(store, history(2))
-        execute(url, "REVOKE ALL ON SCHEMA public FROM PUBLIC; GRANT USAGE ON SCHEMA public TO PUBLIC")
+        execute(url, f"GRANT USAGE ON SCHEMA {schema_of(url)} TO PUBLIC")
         execute(url, ROLES.replace("%", "%%"))
         execute(url, "CREATE ROLE pen LOGIN IN ROLE tachograph_writer")
         execute(url, "CREATE ROLE eye LOGIN IN ROLE tachograph_reader")
-        name = database_of(url)
-        yield postgres_server.url(name, "pen"), postgres_server.url(name, "eye")
-        postgres_server.execute("DROP OWNED BY tachograph_writer, tachograph_reader", name)
+        yield url.replace("postgres:@", "pen:@"), url.replace("postgres:@", "eye:@")
+        postgres_server.execute("DROP OWNED BY tachograph_writer, tachograph_reader")
         postgres_server.execute("DROP ROLE pen, eye, tachograph_writer, tachograph_reader")
 
     def test_a_writer_appends_and_reads_through_the_store(self, roles: tuple[str, str]) -> None:
@@ -571,12 +561,9 @@ class TestRoles:
     def test_a_role_that_may_not_create_the_missing_table_is_told_so(
         self, roles: tuple[str, str], postgres_server: "PostgresServer"
     ) -> None:
-        name = postgres_server.new_database()
-        try:
-            with pytest.raises(StoreError, match="permission denied"):
-                open_store(postgres_server.url(name, "pen"))
-        finally:
-            postgres_server.drop_database(name)
+        empty = postgres_server.new_schema().replace("postgres:@", "pen:@")
+        with pytest.raises(StoreError, match=r"permission denied|no schema has been selected"):
+            open_store(empty)
 
     def test_giving_the_roles_again_changes_nothing(self, roles: tuple[str, str], url: str) -> None:
         execute(url, ROLES.replace("%", "%%"))
