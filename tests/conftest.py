@@ -83,7 +83,8 @@ class PostgresServer:
         self.execute("SELECT pg_reload_conf()")
 
     def close(self) -> None:
-        """Stop the server for good."""
+        """Stop the server for good, and leave nothing to be written to what is thrown away."""
+        self._pg_ctl("-m", "immediate", "stop")
         self._server.cleanup()
 
     def _pg_ctl(self, *arguments: str) -> None:

@@ -19,6 +19,7 @@ from tachograph.domain.context import check_trace_id
 
 LISTED_MAX: Final = 100
 _WIDE: Final = 112
+_ID_WIDTH: Final = 36
 _SET_ASIDE_SHOWN: Final = 10
 _STYLES: Final = {
     "answered": "green",
@@ -56,20 +57,21 @@ def steps(settings: Settings, trace: str | None) -> int:
         if settings.as_json:
             Screen().lines(map(machine.line, rows))
         else:
-            _print_steps(Screen(), rows)
+            _print_steps(Screen(), list(rows))
     return FINE
 
 
 def projections_status(settings: Settings) -> int:
     """Show how far each read model is; NO if one has set events aside."""
     with _read_side(settings) as side:
-        return _print_status(settings, side)
+        return FINE if _print_status(settings, side) == 0 else NO
 
 
 def projections_catch_up(settings: Settings) -> int:
     """Bring every read model up to the end of the record, then show how far each is."""
     with _read_side(settings, catch_up=True) as side:
-        return _print_status(settings, side)
+        _print_status(settings, side)
+    return FINE
 
 
 def projections_rebuild(settings: Settings, names: Sequence[str]) -> int:
@@ -82,7 +84,8 @@ def projections_rebuild(settings: Settings, names: Sequence[str]) -> int:
             )
         with progress("rebuild") as shown:
             side.rebuild(list(names) or None, progress=shown)
-        return _print_status(settings, side)
+        _print_status(settings, side)
+    return FINE
 
 
 def _check(trace: str | None) -> None:
@@ -113,7 +116,7 @@ def _with_status(row: Row) -> dict[str, Any]:
 def _print_runs(screen: Screen, rows: Iterable[Row]) -> None:
     wide = not screen.is_terminal or screen.console.width >= _WIDE
     names = ["run", "outcome", "steps", "started", *(["trace", "agent"] if wide else [])]
-    table = columns(*names, right=("steps",), whole="run")
+    table = columns(*names, right=("steps",), first_min=_ID_WIDTH)
     for row in rows:
         outcome = row["outcome"] or row["status"] or "unknown"
         said = f"{outcome}: {row['reason']}" if row["reason"] else outcome
@@ -129,10 +132,11 @@ def _print_runs(screen: Screen, rows: Iterable[Row]) -> None:
     _print(screen, table, "No runs here yet; `tachograph demo` makes one.")
 
 
-def _print_steps(screen: Screen, rows: Iterable[Row]) -> None:
+def _print_steps(screen: Screen, rows: Sequence[Row]) -> None:
     counted = ("runs", "model_turns", "tool_calls", "tool_errors")
-    numbers = tuple(name.replace("_", " ") for name in counted)
-    table = columns("trace", *numbers, "outcomes", right=numbers)
+    numbers = ("runs", "turns", "calls", "errors")
+    longest = max((len(row["trace_id"]) for row in rows), default=0)
+    table = columns("trace", *numbers, "outcomes", right=numbers, first_min=min(longest, _ID_WIDTH))
     for row in rows:
         outcomes = ", ".join(f"{outcome} {count}" for outcome, count in row["outcomes"].items())
         table.add_row(text(row["trace_id"]), *(f"{row[name]:,}" for name in counted), text(outcomes))
@@ -140,12 +144,13 @@ def _print_steps(screen: Screen, rows: Iterable[Row]) -> None:
 
 
 def _print_status(settings: Settings, side: ReadSide) -> int:
+    """Print how far each read model is, and return how many events were set aside."""
     statuses = side.status()
-    aside = sum(status.quarantined for status in statuses)
     screen = Screen()
+    aside = sum(status.quarantined for status in statuses)
     if settings.as_json:
         screen.lines(machine.line(asdict(status)) for status in statuses)
-        return NO if aside else FINE
+        return aside
     numbers = ("position", "head", "lag", "set aside")
     table = columns("read model", "version", *numbers, "updated", right=("version", *numbers))
     for status in statuses:
@@ -157,7 +162,7 @@ def _print_status(settings: Settings, side: ReadSide) -> int:
     _print(screen, table, "There are no read models.")
     if aside:
         tell(*_set_aside(side))
-    return NO if aside else FINE
+    return aside
 
 
 def _set_aside(side: ReadSide) -> Iterator[str]:

@@ -22,10 +22,11 @@ PIPED_WIDTH: Final = 100
 WIDTH_MAX: Final = 120
 BLOCK_MAX: Final = 2_000
 CELL_MAX: Final = 60
-Justify = Literal["left", "right"]
 UNLIMITED: Final = 100_000
 PATIENCE_S: Final = 0.5
 _ROOM_MIN: Final = 20
+
+Justify = Literal["left", "right"]
 
 
 class Screen:
@@ -112,12 +113,18 @@ def _wrapped(body: Text, room: int, console: Console) -> Iterator[Text]:
             yield Text.assemble(" " * (hang if number else indent), part)
 
 
-def columns(*names: str, right: Iterable[str] = (), whole: str = "") -> Table:
-    """Return an empty table with a head and no lines around. `whole`: a column that is never folded."""
+def columns(*names: str, right: Iterable[str] = (), first_min: int | None = None) -> Table:
+    """
+    Return an empty table with a head and no lines around.
+
+    Args:
+        first_min: Characters that the first column keeps when there is little room.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in names:
         justify: Justify = "right" if name in right else "left"
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=name == whole)
+        least = first_min if name == names[0] else None
+        table.add_column(name, justify=justify, overflow="fold", min_width=least)
     return table
 
 

@@ -1,6 +1,7 @@
 """Schema versions: older ones are read through upcasters, those of the future are unknown."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -92,6 +93,21 @@ def test_a_schema_version_of_the_future_is_unknown_not_undecodable(event: Event,
 def test_a_future_version_is_unknown_whatever_form_it_has(rest: bytes) -> None:
     with pytest.raises(UnknownEvent, match="unknown schema version 2"):
         decode("tool_call", b'{"v":2,' + rest)
+
+
+def test_an_upcaster_that_misses_a_field_names_it() -> None:
+    with pytest.raises(Undecodable) as caught:
+        decode("run_resumed", b'{"v":0,"at":"2026-12-01T12:00:00Z"}', VERSION_0)
+    assert str(caught.value) == "not a run_resumed: 'host'"
+
+
+def test_a_fault_without_a_text_is_named_by_its_type() -> None:
+    def fails(fields: dict[str, Any]) -> dict[str, Any]:
+        raise ValueError
+
+    with pytest.raises(Undecodable) as caught:
+        decode("run_resumed", b'{"v":0,"at":1}', {("run_resumed", 0): fails})
+    assert str(caught.value) == "not a run_resumed: ValueError"
 
 
 @given(st.binary())

@@ -63,6 +63,21 @@ def test_a_blank_assistant_message_of_the_input_is_left_out() -> None:
     assert said(started(messages=messages)) == (RequestMessage("user", "Hello"),)
 
 
+def test_every_other_message_of_the_input_is_said_as_it_is() -> None:
+    messages = tuple(
+        Message(role=role, content=content)
+        for role in ("system", "user", "assistant")
+        for content in ("Hello", " ")
+    )
+    assert [(message.role, message.content) for message in said(started(messages=messages))] == [
+        ("system", "Hello"),
+        ("system", " "),
+        ("user", "Hello"),
+        ("user", " "),
+        ("assistant", "Hello"),
+    ]
+
+
 def test_a_tool_result_that_came_in_without_its_call_is_said_by_the_user() -> None:
     """Only imports have such a message; a provider would refuse a result that answers no call."""
     messages = (Message(role="tool", content='{"total":5}'), Message(role="user", content="Hello"))
@@ -88,6 +103,11 @@ def test_a_rejected_answer_is_explained_to_the_model() -> None:
         ASKED,
         RequestMessage("user", f"{NUDGE_REJECTED}tool_use_failed: no such field"),
     )
+
+
+def test_a_long_explanation_is_clipped() -> None:
+    [_, told] = said(turn(1, finish="rejected", error="x" * 2_001))
+    assert told.content == f"{NUDGE_REJECTED}{'x' * 2_000}\n[cut: 2001 characters, the first 2000 shown]"
 
 
 def test_the_explanation_comes_after_the_results_of_the_turns_calls() -> None:

@@ -57,6 +57,12 @@ def test_a_run_is_what_its_events_say() -> None:
     )
 
 
+def test_what_happens_in_a_later_turn_leaves_the_earlier_ones_as_they_were() -> None:
+    first = Step(turn(1, READ), (result("1.1"),))
+    second = folded(turn(1, READ), result("1.1"), turn(2, MAIL, READ), begun("2.1"), result("2.2"))
+    assert second.steps == (first, Step(turn(2, MAIL, READ), (result("2.2"),), (begun("2.1"),)))
+
+
 def test_pending_calls_are_those_of_the_last_turn_without_a_result() -> None:
     state = folded(turn(1, READ), result("1.1"), turn(2, READ, MAIL, READ), result("2.2"))
     assert [call.call_key for call in state.pending] == ["2.1", "2.3"]
@@ -214,8 +220,9 @@ def test_an_unreadable_row_is_corrupt_and_says_why() -> None:
 
 
 def test_no_events_are_no_run() -> None:
-    with pytest.raises(CorruptRun, match="it has no events"):
+    with pytest.raises(CorruptRun) as caught:
         fold(RUN_ID, [])
+    assert (caught.value.version, caught.value.why) == (0, "it has no events")
 
 
 def test_no_more_events_leave_the_state_as_it_is() -> None:

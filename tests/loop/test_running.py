@@ -372,7 +372,7 @@ class TestCancellation:
         return False
 
     def test_nothing_is_half_done_whenever_it_comes(self, store: EventStore) -> None:
-        step, attempts = 0.000_5, 0
+        step, attempts = 0.001, 0
         while not self.cancelled_after(store, attempts * step):
             attempts += 1
             assert attempts < 400
