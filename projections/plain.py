@@ -20,7 +20,7 @@ def plain(text: str, characters_max: int = CHARACTERS_MAX) -> str:
 
 def time_text(moment: datetime) -> str:
     """Return a time as text that sorts: UTC, always six decimals, as in 2026-12-01T12:00:00.000000Z."""
-    text = moment.isoformat(timespec="microseconds")
+    text = moment.isoformat("T", "microseconds")
     if text.endswith("+00:00"):
         return f"{text[:-6]}Z"
     try:

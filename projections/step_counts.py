@@ -1,10 +1,11 @@
 """Step counts per trace: runs, model turns, tool calls, tool errors, and how the runs ended."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from tachograph.domain.events import ModelTurn, RunStarted, Terminal, ToolCall, ToolError
-from tachograph.projections.projection import Changes, Column, Placed, Projection, Row, Table
+from tachograph.projections.projection import Changes, Column, Placed, Projection, Table
 
 # A trace id is the caller's, so two tenants may use the same one: their counts stay apart.
 COUNTS: Final = Table(
@@ -41,22 +42,24 @@ _COUNTED: Final = {
 
 def changes(batch: Sequence[Placed]) -> Changes:
     """Count the events of each trace and the outcomes of its runs."""
-    counts: list[Row] = []
-    outcomes: list[Row] = []
-    for placed in batch:
-        counted = _COUNTED.get(placed.kind)
-        if counted is not None:
-            counts.append({"trace_id": placed.trace_id, "tenant": placed.tenant, counted: 1})
-        elif isinstance(placed.event, Terminal):
-            outcomes.append(
-                {
-                    "trace_id": placed.trace_id,
-                    "tenant": placed.tenant,
-                    "outcome": placed.event.outcome,
-                    "runs": 1,
-                }
-            )
-    return {"step_counts": counts, "step_count_outcomes": outcomes}
+    counts = Counter(
+        (placed.trace_id, placed.tenant, _COUNTED[placed.kind]) for placed in batch if placed.kind in _COUNTED
+    )
+    outcomes = Counter(
+        (placed.trace_id, placed.tenant, placed.event.outcome)
+        for placed in batch
+        if isinstance(placed.event, Terminal)
+    )
+    return {
+        "step_counts": [
+            {"trace_id": trace_id, "tenant": tenant, counted: number}
+            for (trace_id, tenant, counted), number in counts.items()
+        ],
+        "step_count_outcomes": [
+            {"trace_id": trace_id, "tenant": tenant, "outcome": outcome, "runs": number}
+            for (trace_id, tenant, outcome), number in outcomes.items()
+        ],
+    }
 
 
 STEP_COUNTS: Final = Projection(

@@ -14,6 +14,10 @@ class RowRefused(Exception):
     """The database doesn't take a row, however often it is tried."""
 
 
+class ViewHeld(StoreError):
+    """A reader of somebody's own holds a view for longer than a change of tables waits."""
+
+
 class Transaction(Protocol):
     """
     Statements of one transaction. Parameters stand as `%s` in every statement.
@@ -58,7 +62,12 @@ class Database(Protocol):
         ...
 
     def changing_schema(self) -> AbstractContextManager[Transaction]:
-        """Begin a transaction that changes tables; there is one at a time, whatever the process."""
+        """
+        Begin a transaction that changes tables; there is one at a time, whatever the process.
+
+        Raises:
+            ViewHeld: Where readers lock what they read, and one of them doesn't let go.
+        """
         ...
 
     def close(self) -> None:

@@ -43,8 +43,7 @@ class PlacedLog:
         return [self._placed(entry) for entry in entries]
 
     def _placed(self, entry: Entry) -> Placed:
-        origin = self._origins.get(entry.run_id.int) or self._origin(entry)
-        run_id, trace_id, tenant = origin
+        run_id, trace_id, tenant = self._origins.get(entry.run_id.int) or self._origin(entry)
         if isinstance(entry, Recorded):
             event = entry.event
             at = time_text(event.recorded_at)

@@ -8,7 +8,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from tachograph.adapters.read_side import statements
-from tachograph.adapters.read_side.database import RowRefused, Transaction, translated
+from tachograph.adapters.read_side.database import RowRefused, Transaction, ViewHeld, translated
 from tachograph.adapters.stores.postgres import Datastore
 from tachograph.projections.projection import Rows, Table
 
@@ -19,14 +19,16 @@ _REFUSALS: Final = (
     psycopg.DataError,
     psycopg.IntegrityError,
     psycopg.errors.ProgramLimitExceeded,
-    psycopg.ProgrammingError,
+    psycopg.errors.CardinalityViolation,
     OverflowError,
     UnicodeEncodeError,
 )
 # The record itself is never written like this. A lost batch of a view is read from the record again.
 _LAZY_COMMIT: Final = "SET LOCAL synchronous_commit TO OFF"
 _SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 1)"
-_SCHEMA_LOCK_TIMEOUT: Final = "SET LOCAL lock_timeout TO '30s'"
+# Whoever wants to read a view waits behind a change of it, so the change itself doesn't wait for long.
+LOCK_TIMEOUT_S: Final = 3
+_LOCK_TIMEOUT: Final = f"SET LOCAL lock_timeout TO '{LOCK_TIMEOUT_S}s'"
 _READER_EXISTS: Final = "SELECT 1 FROM pg_roles WHERE rolname = 'tachograph_reader'"
 _GRANT: Final = "GRANT SELECT ON {relation} TO tachograph_reader"
 
@@ -95,9 +97,16 @@ class PostgresDatabase:
         """Begin a transaction that writes. Its commit doesn't wait for the disk."""
         return self._transaction(_LAZY_COMMIT, commit=True)
 
-    def changing_schema(self) -> AbstractContextManager[Transaction]:
-        """Begin a transaction that waits its turn to change tables, and for readers, but not for ever."""
-        return self._transaction(_SCHEMA_LOCK_TIMEOUT, _SCHEMA_LOCK, commit=True)
+    @contextmanager
+    def changing_schema(self) -> Iterator[Transaction]:
+        """Begin a transaction that changes tables, in turn. Raises ViewHeld."""
+        with self._transaction(_SCHEMA_LOCK, _LOCK_TIMEOUT, commit=True) as transaction:
+            try:
+                yield transaction
+            except psycopg.errors.LockNotAvailable as exc:
+                raise ViewHeld(
+                    "a reader holds one of the views; end its transaction, then try again"
+                ) from exc
 
     def close(self) -> None:
         """Do nothing: the connections are the store's."""

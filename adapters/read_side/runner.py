@@ -13,7 +13,7 @@ from typing import Final
 
 from tachograph.adapters.read_side import generations, quarantine
 from tachograph.adapters.read_side.computing import Computed, compute
-from tachograph.adapters.read_side.database import Database, RowRefused
+from tachograph.adapters.read_side.database import Database, RowRefused, ViewHeld
 from tachograph.adapters.read_side.errors import BuiltByNewerRelease, Superseded
 from tachograph.adapters.read_side.generations import Generation
 from tachograph.adapters.read_side.placing import PlacedLog, collector_paused
@@ -104,10 +104,14 @@ class Runner:
                 return applied
             applied += self._advance(targets, progress)
             targets = [target for target in targets if not self._shown(target)]
-        raise StoreError("the views could not be shown: other processes write faster than this one reads")
+        names = ", ".join(target.stored.name for target in targets)
+        raise StoreError(f"{names} could not be shown: other processes read or write without a pause")
 
     def _shown(self, target: _Target) -> bool:
-        return generations.go_live(self._database, target.projection, target.stored, self._now())
+        try:
+            return generations.go_live(self._database, target.projection, target.stored, self._now())
+        except ViewHeld:
+            return False
 
     def _advance(self, targets: Sequence[_Target], progress: Progress | None) -> int:
         """Fill generations up to where the log ends now, all from the same batches."""
@@ -115,7 +119,11 @@ class Runner:
         head = self._log.head() if targets else 0
         while (after := min((target.stored.position for target in targets), default=head)) < head:
             with collector_paused():
-                applied += self._apply(targets, self._log.read(after))
+                batch = self._log.read(after)
+                if not batch:  # What the log ended with was deleted since.
+                    break
+                applied += self._apply(targets, batch)
+                del batch  # Freed before the collector would walk it.
             if progress is not None:
                 position = min(target.stored.position for target in targets)
                 progress(position, max(head, position))
@@ -123,7 +131,7 @@ class Runner:
 
     def _apply(self, targets: Sequence[_Target], batch: Sequence[Placed]) -> int:
         """Apply a batch to the targets that haven't passed it; return how many of its events were new."""
-        last = batch[-1].position  # Never empty: it was read from before the end of the log.
+        last = batch[-1].position
         behind = [target for target in targets if target.stored.position < last]
         computed = [compute(target.projection, _past(target, batch)) for target in behind]
         try:

@@ -13,14 +13,7 @@ from tachograph.projections.projection import Rows, Table
 _TYPES: Final = {"TEXT": "TEXT", "INTEGER": "INTEGER", "BLOB": "BLOB"}
 # Rows lie in the tree of their primary key: one search a row instead of two.
 _OPTIONS: Final = " WITHOUT ROWID"
-_REFUSALS: Final = (
-    sqlite3.IntegrityError,
-    sqlite3.DataError,
-    sqlite3.InterfaceError,
-    sqlite3.ProgrammingError,
-    OverflowError,
-    UnicodeEncodeError,
-)
+_REFUSALS: Final = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
 _SAVEPOINT: Final = "SAVEPOINT one_entry"
 _ROLL_BACK: Final = "ROLLBACK TO one_entry"
 _RELEASE: Final = "RELEASE one_entry"

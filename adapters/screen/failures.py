@@ -60,8 +60,8 @@ def _way_out(exc: Exception, store_url: str) -> str:
         return ""
     if "no store at" in str(exc):
         return "`tachograph demo` or `tachograph db init` makes one; --store names another."
-    if "readonly" in str(exc) or "read-only" in str(exc):
-        return "Give a store that can be written to with --store, or change what its file allows."
+    if "readonly" in str(exc) or "unable to open" in str(exc):
+        return "SQLite must be allowed to write to the file and to its folder, even to read it."
     return f"The store is {one_line(without_secrets(store_url, store_url))}; --store names another."
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
@@ -57,7 +57,7 @@ def steps(settings: Settings, trace: str | None) -> int:
         if settings.as_json:
             Screen().lines(map(machine.line, rows))
         else:
-            _print_steps(Screen(), list(rows))
+            _print_steps(Screen(), rows)
     return FINE
 
 
@@ -116,31 +116,44 @@ def _with_status(row: Row) -> dict[str, Any]:
 def _print_runs(screen: Screen, rows: Iterable[Row]) -> None:
     wide = not screen.is_terminal or screen.console.width >= _WIDE
     names = ["run", "outcome", "steps", "started", *(["trace", "agent"] if wide else [])]
-    table = columns(*names, right=("steps",), first_min=_ID_WIDTH)
+    table = columns(*names, right=("steps",))
     for row in rows:
         outcome = row["outcome"] or row["status"] or "unknown"
         said = f"{outcome}: {row['reason']}" if row["reason"] else outcome
-        started = str(row["started_at"] or "")[:19].replace("T", " ")
+        started = _when(row["started_at"], wide=wide)
         cells: list[Text] = [
             text(row["run_id"]),
             cell(said.replace("_", " "), _STYLES.get(outcome, "")),
             Text(str(row["steps"] or 0)),
-            text(started if wide else started[5:16]),
+            text(started),
         ]
         more = [text(row["trace_id"]), cell(row["agent"] or "")] if wide else []
         table.add_row(*cells, *more)
     _print(screen, table, "No runs here yet; `tachograph demo` makes one.")
 
 
-def _print_steps(screen: Screen, rows: Sequence[Row]) -> None:
+def _print_steps(screen: Screen, rows: Iterable[Row]) -> None:
     counted = ("runs", "model_turns", "tool_calls", "tool_errors")
     numbers = ("runs", "turns", "calls", "errors")
-    longest = max((len(row["trace_id"]) for row in rows), default=0)
-    table = columns("trace", *numbers, "outcomes", right=numbers, first_min=min(longest, _ID_WIDTH))
+    table = columns("trace", *numbers, "outcomes", right=numbers)
     for row in rows:
         outcomes = ", ".join(f"{outcome} {count}" for outcome, count in row["outcomes"].items())
-        table.add_row(text(row["trace_id"]), *(f"{row[name]:,}" for name in counted), text(outcomes))
+        trace = _folded(row["trace_id"]) if screen.is_terminal else row["trace_id"]
+        table.add_row(text(trace, block=True), *(f"{row[name]:,}" for name in counted), text(outcomes))
     _print(screen, table, "No steps to count here yet.")
+
+
+def _when(recorded_at: str | None, *, wide: bool) -> str:
+    """Return a time as a list has room for it: in little room the time of today, or the day."""
+    day, _, time = (recorded_at or "")[:19].partition("T")
+    if wide:
+        return f"{day} {time}"
+    return time if day == f"{datetime.now(UTC):%Y-%m-%d}" else day
+
+
+def _folded(trace_id: str) -> str:
+    """Return a trace id over lines no longer than a run id."""
+    return "\n".join(trace_id[place : place + _ID_WIDTH] for place in range(0, len(trace_id), _ID_WIDTH))
 
 
 def _print_status(settings: Settings, side: ReadSide) -> int:

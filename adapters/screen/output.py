@@ -98,34 +98,19 @@ def text(data: str, style: str = "", *, block: bool = False, characters_max: int
     return shown
 
 
+def columns(*names: str, right: Iterable[str] = ()) -> Table:
+    """Return an empty table with a head and no lines around. Its first column is never folded."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in names:
+        justify: Justify = "right" if name in right else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name == names[0])
+    return table
+
+
 def cell(data: str, style: str = "", characters_max: int = CELL_MAX) -> Text:
     """Return data for a cell of a table, cut with an ellipsis."""
     cut = data if len(data) <= characters_max else f"{data[:characters_max]}…"
     return Text(visible(cut), style)
-
-
-def _wrapped(body: Text, room: int, console: Console) -> Iterator[Text]:
-    """Wrap each line of a text; what a line runs on for stands further right than its start."""
-    for line in body.split("\n", allow_blank=True):
-        indent = min(len(line.plain) - len(line.plain.lstrip(" ")), room // 2)
-        hang = indent + 2 if indent else 0
-        for number, part in enumerate(line[indent:].wrap(console, room - hang, overflow="fold", tab_size=1)):
-            yield Text.assemble(" " * (hang if number else indent), part)
-
-
-def columns(*names: str, right: Iterable[str] = (), first_min: int | None = None) -> Table:
-    """
-    Return an empty table with a head and no lines around.
-
-    Args:
-        first_min: Characters that the first column keeps when there is little room.
-    """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in names:
-        justify: Justify = "right" if name in right else "left"
-        least = first_min if name == names[0] else None
-        table.add_column(name, justify=justify, overflow="fold", min_width=least)
-    return table
 
 
 @contextmanager
@@ -158,6 +143,15 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield show
     finally:
         bars.stop()
+
+
+def _wrapped(body: Text, room: int, console: Console) -> Iterator[Text]:
+    """Wrap each line of a text; what a line runs on for stands further right than its start."""
+    for line in body.split("\n", allow_blank=True):
+        indent = min(len(line.plain) - len(line.plain.lstrip(" ")), room // 2)
+        hang = indent + 2 if indent else 0
+        for number, part in enumerate(line[indent:].wrap(console, room - hang, overflow="fold", tab_size=1)):
+            yield Text.assemble(" " * (hang if number else indent), part)
 
 
 class _Console(Console):

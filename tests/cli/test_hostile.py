@@ -175,7 +175,7 @@ def test_a_file_that_is_imported(call: Call, folder: Path, hostile: list[str]) -
 def test_what_is_typed_is_repeated_plainly(
     call: Call, shop: Path, store_url: str, hostile: list[str], words: tuple[str, ...]
 ) -> None:
-    for text in hostile:
+    for text in filter(hides_something, hostile):
         told = call("--store", store_url, *(word.replace("X", text) for word in words))
         assert told.code in (0, 2, 3)
         assert "unexpected" not in told.err
@@ -248,19 +248,23 @@ def script_of(text: str) -> list[ModelReply]:
     ]
 
 
+def hides_something(text: str) -> bool:
+    return not (text.isascii() and text.isprintable()) or "[" in text
+
+
 def call_with(store_url: str, *words: str) -> Result:
     return call_program(*words, "--store", store_url)
 
 
 def commands(store_url: str) -> list[tuple[str, ...]]:
-    """Each command that prints what is in a store, for each of its runs."""
+    """Each command that prints what is in a store; of rebuild, which shows no text of a run, a few."""
     runs = [run["run_id"] for run in call_with(store_url, "runs", "--json").jsons]
     return [
         ("runs",),
         ("steps",),
         ("projections", "status"),
         *(("show", run) for run in runs),
-        *(("rebuild", run) for run in runs),
+        *(("rebuild", run) for run in runs[:5]),
     ]
 
 

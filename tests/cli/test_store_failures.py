@@ -73,7 +73,9 @@ class TestFiles:
     def test_a_file_that_may_only_be_read(self, call: Call, folder: Path) -> None:
         call("demo")
         (folder / "tachograph.db").chmod(0o444)
-        assert_told(call("demo"), 3, "readonly")
+        told = call("demo")
+        assert_told(told, 3, "readonly")
+        assert "SQLite must be allowed to write to the file" in told.err
 
     @pytest.mark.slow
     def test_a_disk_that_is_full_leaves_the_run_open(self, call: Call, folder: Path) -> None:

@@ -174,8 +174,6 @@ class TestPages:
             (80, 80, ("demo", "answered")),
             (80, 80, ("show", "RUN")),
             (80, 80, ("runs",)),
-            (80, 80, ("steps",)),
-            (120, 120, ("show", "RUN")),
             (200, 120, ("show", "RUN")),
         ],
     )
@@ -186,12 +184,10 @@ class TestPages:
         code, seen = terminal(*(word.replace("RUN", demo_run) for word in words), width=width).end()
         assert code == 0
         assert max(map(len, re.split("[\r\n]", COLOURS.sub("", seen)))) <= widest
+        assert "\x1b[" in seen
+        assert "\x1b" not in call(*(word.replace("RUN", demo_run) for word in words)).out
         if words in (("runs",), ("show", "RUN")):
             assert demo_run in seen
-
-    def test_there_is_colour_here_and_none_elsewhere(self, terminal: Open, call_process: Call) -> None:
-        assert "\x1b[" in terminal("demo").end()[1]
-        assert "\x1b" not in call_process("demo").out
 
 
 class TestStatus:

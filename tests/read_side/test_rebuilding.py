@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
@@ -14,8 +15,11 @@ from tachograph.adapters.read_side import (
     Superseded,
     UnknownProjection,
     ViewOutdated,
+    generations,
+    postgres,
     queries,
 )
+from tachograph.adapters.read_side.database import Database, ViewHeld
 from tachograph.domain.ports import EventStore
 from tachograph.projections.catalogue import PROJECTIONS
 from tachograph.projections.projection import Column, Projection
@@ -158,6 +162,34 @@ class TestReaders:
         assert side.rebuild(progress=overtake) == 60
         assert appended == [12, 12, 12]
         assert list(side.steps()) == counted(database)
+
+    def test_of_their_own_that_hold_a_view_are_waited_for(
+        self, postgres_schema_url: str, opened: OpenReadSide, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(postgres, "_LOCK_TIMEOUT", "SET LOCAL lock_timeout TO '50ms'")
+        store = open_store(postgres_schema_url)
+        fill(store, 4)
+        side = opened(store)
+        side.catch_up()
+        refused: list[str] = []
+        with psycopg.connect(postgres_schema_url) as holding:
+            holding.execute("SELECT * FROM runs")
+
+            def let_go_later(database: Database, *rest: Any) -> bool:
+                try:
+                    return go_live(database, *rest)
+                except ViewHeld as exc:
+                    refused.append(str(exc))
+                    if len(refused) == 2:
+                        holding.rollback()
+                    raise
+
+            go_live = generations.go_live
+            monkeypatch.setattr(generations, "go_live", let_go_later)
+            assert side.rebuild() == 24
+        assert refused == ["a reader holds one of the views; end its transaction, then try again"] * 2
+        assert {each.generation for each in side.status()} == {2}
+        store.close()
 
 
 class TestInterrupted:
