@@ -11,7 +11,7 @@ from tachograph.adapters.loop import World, drive, record
 from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
 from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
-from tachograph.domain.context import TrustedContext
+from tachograph.domain.context import TrustedContext, check_request_id
 from tachograph.domain.errors import InvalidAgent, RunClosed, RunNotFound, RunOpen, VersionConflict
 from tachograph.domain.events import Message, Outcome, RunResumed, RunStarted, Terminal
 from tachograph.domain.messages import RequestMessage, conversation
@@ -59,6 +59,7 @@ async def run(
             outcome is returned if it has ended.
         continues: A run whose conversation this one goes on with.
     Raises:
+        InvalidId: The request id is not 1 to 200 printable characters.
         RunOpen: The request's run exists and has not ended.
         RunNotFound: No run of this tenant to continue.
         ModelError, RunTakenOver, StoreError: As `drive`; what is recorded stays.
@@ -69,7 +70,7 @@ async def run(
         history = (
             await asyncio.to_thread(_history, opened, agent, continues, context.tenant) if continues else ()
         )
-        run_id = _request_run(context, request_id) if request_id else ids.run_id()
+        run_id = _request_run(context, check_request_id(request_id)) if request_id else ids.run_id()
         messages, notes = _storable_input(input)
         started = RunStarted(
             recorded_at=clock.now(),

@@ -35,6 +35,13 @@ def _check_party(value: str) -> str:
     return value
 
 
+def check_request_id(value: str) -> str:
+    """Return the request id unchanged. Raises InvalidId: It breaks PARTY_RULE."""
+    if not 1 <= len(value) <= 200 or not value.isprintable():
+        raise InvalidId("request id", PARTY_RULE)
+    return value
+
+
 TraceId = Annotated[str, AfterValidator(check_trace_id)]
 Party = Annotated[str, AfterValidator(_check_party)]
 

@@ -21,7 +21,7 @@ from tachograph.adapters.screen.output import LiveScreen, text
 from tachograph.adapters.screen.story import Story
 from tachograph.adapters.world import SystemIds
 from tachograph.domain.agent import Agent
-from tachograph.domain.context import PARTY_RULE, TrustedContext, check_trace_id
+from tachograph.domain.context import PARTY_RULE, TrustedContext, check_request_id, check_trace_id
 from tachograph.domain.errors import ModelError, RunClosed, StoreError
 from tachograph.domain.ports import EventStore
 from tachograph.domain.run import RunState
@@ -63,8 +63,8 @@ def run(
     """Run an agent once and tell its story. NO if the run was blocked."""
     if not said.strip():
         raise click.UsageError("The input is empty: say with --input what the customer says.")
-    if request_id is not None and not (request_id and len(request_id) <= 200 and request_id.isprintable()):
-        raise click.UsageError(f"--request-id must be {PARTY_RULE}.")
+    if request_id is not None:
+        check_request_id(request_id)
     model, agent = load_model(model_name), load_agent(agent_name)
 
     async def work(watched: EventStore) -> RunOutcome:

@@ -142,7 +142,10 @@ def _trigger(found: tuple[int, str | bytes, bool, str] | None, kind: int, source
 def _roles(connection: Connection) -> Iterator[Finding]:
     known = {row[0] for row in connection.execute(_ROLES, (list(_ROLE_RIGHTS),))}
     for role, expected in _ROLE_RIGHTS.items():
-        yield same(f"role {role}", _rights(connection, role) if role in known else "missing", expected)
+        if role in known:
+            yield same(f"role {role}", _rights(connection, role), expected)
+        else:
+            yield Finding(f"role {role}", True, "not created", "made by `tachograph db init --roles`")
     yield same("everybody (PUBLIC)", _rights(connection, "public"), _NO_RIGHTS)
 
 
