@@ -6,7 +6,7 @@ from typing import Final
 from tachograph.adapters.read_side.database import Database
 from tachograph.adapters.read_side.reading import ReadSide
 from tachograph.adapters.read_side.sqlite import SqliteDatabase
-from tachograph.adapters.stores.sqlite import Datastore
+from tachograph.adapters.stores.sqlite_file import Datastore
 from tachograph.adapters.world import SystemClock
 from tachograph.domain.ports import Clock, EventStore
 from tachograph.projections.catalogue import PROJECTIONS

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tachograph.adapters.read_side import statements
 from tachograph.adapters.read_side.database import RowRefused, Transaction, translated
-from tachograph.adapters.stores.sqlite import Datastore
+from tachograph.adapters.stores.sqlite_file import Datastore
 from tachograph.projections.projection import Rows, Table
 
 _TYPES: Final = {"TEXT": "TEXT", "INTEGER": "INTEGER", "BLOB": "BLOB"}

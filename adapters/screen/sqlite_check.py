@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from tachograph.adapters.screen.findings import Finding, same
-from tachograph.adapters.stores.sqlite import LOCK_TIMEOUT_S, SCHEMA, Datastore
+from tachograph.adapters.stores.sqlite import SCHEMA
+from tachograph.adapters.stores.sqlite_file import LOCK_TIMEOUT_S, Datastore
 from tachograph.domain.errors import StoreError
 
 _OBJECTS: Final = """

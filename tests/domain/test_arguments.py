@@ -143,6 +143,12 @@ def test_many_problems_are_told_in_a_short_message() -> None:
     )
 
 
+def test_as_many_problems_as_are_told_leave_none_out() -> None:
+    raw = json_text({"order_id": "a", **{f"extra {number}": 1 for number in range(20)}})
+    message = refusal(raw)[1]
+    assert (message.count("Extra inputs are not permitted"), " more" in message) == (20, False)
+
+
 def test_no_value_is_repeated_in_the_message() -> None:
     """It goes to the model and into the record of errors, where nobody looks for card numbers."""
     assert "4111" not in refusal('{"order_id":4111111111111111,"qty":"4111"}')[1]

@@ -109,6 +109,7 @@ def test_numbers_keep_their_digits_and_those_json_lacks_are_tagged(value: object
         (time(10, 0), '"10:00:00"'),
         (time(10, 0, tzinfo=PARIS), '"10:00:00+02:00"'),
         (timedelta(seconds=90), "90.000000"),
+        (timedelta(0), "0.000000"),
         (timedelta(microseconds=1), "0.000001"),
         (-timedelta(microseconds=1), "-0.000001"),
         (timedelta.max, "86399999999999.999999"),

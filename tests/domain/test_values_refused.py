@@ -38,7 +38,7 @@ class Open(BaseModel):
 
 @pytest.mark.parametrize(
     "value",
-    [{1: "a", "1": "b"}, {True: "a", "true": "b"}, {Level.HIGH: 1, "3": 2}],
+    [{"a": 0, 1: "a", "1": "b", "b": 0}, {True: "a", "true": "b"}, {Level.HIGH: 1, "3": 2}],
     ids=["int and str", "bool and str", "Enum and str"],
 )
 def test_two_keys_of_one_text_are_refused_so_that_no_value_is_lost(value: object) -> None:

@@ -4,13 +4,12 @@ import asyncio
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import psycopg
-from hypothesis import strategies as st
 
 from tachograph.adapters.read_side import ReadSide
 from tachograph.adapters.stores.memory import MemoryEventStore
@@ -215,49 +214,6 @@ class Undisclosed:
         self.head, self.close = store.head, store.close
 
 
-@st.composite
-def stories(draw: st.DrawFn) -> Story:
-    """Draw a legal run, perhaps still open, with a clock that jumps back and forth."""
-    now = NOON
-
-    def at() -> datetime:
-        nonlocal now
-        now += timedelta(milliseconds=draw(st.integers(-5_000, 5_000)))
-        return now
-
-    trace_id, tenant = draw(st.sampled_from("abc")), draw(st.sampled_from(["shop", "other"]))
-    events: Story = [started(trace_id, tenant, recorded_at=at())]
-    for step in range(1, draw(st.integers(0, 3)) + 1):
-        calls = draw(st.integers(0, 2))
-        events.append(turn(step, calls, at=at()))
-        for index in range(1, calls + 1):
-            key = f"{step}.{index}"
-            if draw(st.booleans()):
-                events.append(begun(key, at=at()))
-            if draw(st.integers(0, 5)) == 0:
-                events.append(resumed(at=at(), owner=f"host:{step}:cccccccc"))
-            outcome = draw(st.sampled_from([result, failure]))
-            events.append(outcome(key, at=at()))
-    if draw(st.booleans()):
-        events.append(ended(draw(st.sampled_from(["answered", "handed_off", "blocked"])), at=at()))
-    return events
-
-
-@st.composite
-def interleavings(draw: st.DrawFn) -> list[tuple[UUID, int, Event]]:
-    """Draw runs and an order in which their events reach the log: (run, version, event)."""
-    runs = draw(st.lists(stories(), min_size=1, max_size=4))
-    left = {number: list(enumerate(story, start=1)) for number, story in enumerate(runs, start=1)}
-    log: list[tuple[UUID, int, Event]] = []
-    while left:
-        number = draw(st.sampled_from(sorted(left)))
-        version, event = left[number].pop(0)
-        log.append((run_id(number), version, event))
-        if not left[number]:
-            del left[number]
-    return log
-
-
 def append_all(store: EventStore, log: Iterable[tuple[UUID, int, Event]]) -> None:
     """Append events one at a time, in this order."""
 
@@ -266,3 +222,22 @@ def append_all(store: EventStore, log: Iterable[tuple[UUID, int, Event]]) -> Non
             await store.append(run, [event], expected_version=version - 1)
 
     asyncio.run(one_by_one())
+
+
+def physical_tables(url: str) -> set[str]:
+    """The physical tables that are there."""
+    listed = (
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        if url.startswith("sqlite")
+        else "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+    )
+    return {name for (name,) in query(url, listed) if "_g" in name and not name.startswith("projection_")}
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a process in the middle."""
+
+
+def interrupt(position: int, head: int) -> None:
+    if position > head // 2:
+        raise Interrupted

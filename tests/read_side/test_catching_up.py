@@ -14,10 +14,9 @@ from tachograph import open_store
 from tachograph.adapters.read_side import ProjectionStatus, ReadSide, open_read_side
 from tachograph.adapters.read_side.placing import PlacedLog
 from tachograph.domain.errors import StoreError
-from tachograph.domain.events import Terminal, ToolError
 from tachograph.domain.ports import EventStore
 from tachograph.projections.catalogue import PROJECTIONS
-from tachograph.projections.projection import Changes, Column, Placed, Projection, Table
+from tachograph.projections.projection import Changes, Placed
 from tachograph.projections.step_counts import STEP_COUNTS
 
 from .conftest import OpenReadSide
@@ -30,13 +29,12 @@ from .stories import (
     counted,
     ended,
     fill,
-    interleavings,
-    query,
     refund_run,
     run_id,
     started,
     turn,
 )
+from .strategies import interleavings
 
 ONE, TWO, THREE = run_id(1), run_id(2), run_id(3)
 SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -101,12 +99,12 @@ class TestPortions:
     def test_one_by_one_equals_batches_equals_a_rebuild(self, store_url: str, log: list[Any]) -> None:
         """Also equals a count that folds the runs, and views in another kind of database."""
         store = open_store("memory:" if store_url == "memory:" else _fresh(store_url))
+        sides = [
+            open_read_side(store),
+            open_read_side(Undisclosed(store), batch_size=1),
+            open_read_side(Undisclosed(store), batch_size=3),
+        ]
         try:
-            sides = [
-                open_read_side(store),
-                open_read_side(Undisclosed(store), batch_size=1),
-                open_read_side(Undisclosed(store), batch_size=3),
-            ]
             for portion in (log[: len(log) // 2], log[len(log) // 2 :]):
                 append_all(store, portion)
                 for side in sides:
@@ -117,6 +115,8 @@ class TestPortions:
             sides[0].rebuild()
             assert contents(sides[0]) == in_batches
         finally:
+            for side in sides:
+                side.close()
             store.close()
 
     def test_the_beginnings_of_forgotten_runs_are_read_again(self, store: EventStore) -> None:
@@ -195,103 +195,8 @@ class TestOthers:
         assert len(list(side.runs())) == 4
 
 
-class TestPoison:
-    """An entry that a projection can't take is set aside, and the rest goes on."""
-
-    def test_an_entry_that_makes_a_projection_raise(self, store: EventStore, opened: OpenReadSide) -> None:
-        def changes(batch: Sequence[Placed]) -> Changes:
-            if any(isinstance(placed.event, ToolError) for placed in batch):
-                raise KeyError("no\nsuch \x1b[31mthing")
-            return STEP_COUNTS.changes(batch)
-
-        mine = (replace(STEP_COUNTS, changes=changes), *PROJECTIONS[1:])
-        side = opened(store, projections=mine)
-        append(store, ONE, refund_run())
-        assert side.catch_up() == 6
-        [line] = side.steps()
-        assert (line["model_turns"], line["tool_calls"], line["tool_errors"]) == (2, 1, 0)
-        [poison] = side.quarantined()
-        assert (poison.projection, poison.run_id, poison.version, poison.kind) == (
-            "step_counts",
-            str(ONE),
-            4,
-            "tool_error",
-        )
-        assert poison.error.startswith("KeyError: ")
-        assert poison.error.isprintable()
-        assert side.quarantined("runs") == []
-        assert [row["tool_errors"] for row in side.runs()] == [1]
-        append(store, TWO, refund_run())
-        side.catch_up()
-        assert [(each.name, each.quarantined, each.lag) for each in side.status()] == [
-            ("runs", 0, 0),
-            ("step_counts", 2, 0),
-            ("timeline", 0, 0),
-        ]
-
-    def test_an_entry_whose_row_the_database_refuses(
-        self, database: EventStore, database_url: str, opened: OpenReadSide
-    ) -> None:
-        side = opened(database, projections=(*PROJECTIONS, _ends()))
-        append(database, ONE, refund_run())
-        append(database, TWO, [started(), ended("blocked", reason="cancelled")])
-        append(database, THREE, refund_run())
-        assert side.catch_up() == 14
-        assert [(each.projection, each.run_id, each.version) for each in side.quarantined()] == [
-            ("ends", str(ONE), 6),
-            ("ends", str(THREE), 6),
-        ]
-        assert query(database_url, "SELECT * FROM end_counts") == [("shop", "blocked", 1)]
-        assert query(database_url, "SELECT run_id FROM end_reasons") == [(str(TWO),)]
-        assert list(side.steps()) == counted(database)
-        assert {status.position for status in side.status()} == {database.head()}
-
-    def test_an_integer_past_64_bits_is_set_aside_before_it_is_bound(
-        self, store: EventStore, side: ReadSide
-    ) -> None:
-        """C014."""
-        append(store, ONE, [started(), turn(2**63, calls=0), ended()])
-        side.catch_up()
-        [poison] = side.quarantined()
-        assert (poison.projection, poison.version) == ("timeline", 2)
-        assert poison.error == "ValueError: timeline.step: an integer past 64 bits"
-        assert [row["version"] for row in side.timeline(ONE)] == [1, 3]
-
-    def test_nul_in_a_text_does_not_stop_a_view(self, store: EventStore, side: ReadSide) -> None:
-        append(store, ONE, [started(request_id="a\0b", agent="re\0fund"), ended(reason="\0")])
-        side.catch_up()
-        [row] = side.runs()
-        assert (row["request_id"], row["agent"], row["reason"]) == ("a\ufffdb", "re\ufffdfund", "\ufffd")
-        assert side.quarantined() == []
-
-
 def _three_events(trace_id: str) -> Story:
     return [started(trace_id), turn(1), ended()]
-
-
-def _ends() -> Projection:
-    """A projection of a user's own: counts the ends of each tenant, and keeps those that have a reason."""
-    tenant, counted = Column("tenant", "TEXT", required=True), Column("ends", "INTEGER", merge="sum")
-    counts = Table("end_counts", (tenant, Column("outcome", "TEXT"), counted), ("tenant", "outcome"))
-    reasons = Table(
-        "end_reasons",
-        (Column("run_id", "TEXT"), tenant, Column("reason", "TEXT", required=True)),
-        primary_key=("run_id",),
-    )
-
-    def changes(batch: Sequence[Placed]) -> Changes:
-        ends = [(placed, placed.event) for placed in batch if isinstance(placed.event, Terminal)]
-        return {
-            "end_counts": [
-                {"tenant": placed.tenant, "outcome": event.outcome, "ends": 1} for placed, event in ends
-            ],
-            "end_reasons": [
-                {"run_id": placed.run_id, "tenant": placed.tenant, "reason": event.reason}
-                for placed, event in ends
-            ],
-        }
-
-    return Projection("ends", 1, (counts, reasons), changes, kinds=frozenset({"terminal"}))
 
 
 def test_a_database_that_fails_is_a_store_error(database: EventStore, opened: OpenReadSide) -> None:

@@ -54,8 +54,8 @@ def test_runners_at_once_apply_each_event_once(
 def test_a_runner_killed_in_the_middle_leaves_whole_batches(
     database: EventStore, database_url: str, opened: OpenReadSide, batches: int
 ) -> None:
-    fill(database, 200)
-    kill_after(runner(database_url, "catch-up", 10), batches)
+    fill(database, 60)
+    kill_after(runner(database_url, "catch-up", 20), batches)
     side = opened(database)
     side.catch_up()
     in_memory = opened(Undisclosed(database))
@@ -67,13 +67,13 @@ def test_a_runner_killed_in_the_middle_leaves_whole_batches(
 def test_a_rebuild_killed_in_the_middle_leaves_the_view_as_it_was(
     database: EventStore, database_url: str, opened: OpenReadSide
 ) -> None:
-    fill(database, 200)
+    fill(database, 60)
     side = opened(database)
     side.catch_up()
     expected = contents(side)
     kill_after(runner(database_url, "rebuild", 10), 5)
     assert contents(side) == expected
     assert [status.generation for status in side.status()] == [1, 1, 1]
-    assert said(runner(database_url, "rebuild", 500))[-1] == "applied 1200"
+    assert said(runner(database_url, "rebuild", 500))[-1] == "applied 360"
     assert contents(side) == expected
     assert [status.generation for status in side.status()] == [3, 3, 3]

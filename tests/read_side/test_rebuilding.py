@@ -1,6 +1,5 @@
 """Building views again beside the ones that readers see, and putting the new ones in their place."""
 
-import sqlite3
 import threading
 from dataclasses import replace
 from typing import Any
@@ -10,11 +9,9 @@ import pytest
 
 from tachograph import open_store
 from tachograph.adapters.read_side import (
-    BuiltByNewerRelease,
     ReadSide,
     Superseded,
     UnknownProjection,
-    ViewOutdated,
     generations,
     postgres,
     queries,
@@ -22,20 +19,11 @@ from tachograph.adapters.read_side import (
 from tachograph.adapters.read_side.database import Database, ViewHeld
 from tachograph.domain.ports import EventStore
 from tachograph.projections.catalogue import PROJECTIONS
-from tachograph.projections.projection import Column, Projection
-from tachograph.projections.step_counts import COUNTS, STEP_COUNTS
+from tachograph.projections.projection import Projection
+from tachograph.projections.step_counts import STEP_COUNTS
 
 from .conftest import OpenReadSide
-from .stories import contents, counted, fill, query, run_id
-
-
-class Interrupted(Exception):
-    """Stands for whatever ends a process in the middle."""
-
-
-def interrupt(position: int, head: int) -> None:
-    if position > head // 2:
-        raise Interrupted
+from .stories import Interrupted, contents, counted, fill, interrupt, physical_tables, query, run_id
 
 
 class TestRebuild:
@@ -207,7 +195,12 @@ class TestInterrupted:
         assert [each.generation for each in side.status()] == [1, 1, 1]
         side.rebuild()
         assert contents(side) == before
-        assert _tables(database_url) == {"runs_g4", "step_counts_g4", "step_count_outcomes_g4", "timeline_g4"}
+        assert physical_tables(database_url) == {
+            "runs_g4",
+            "step_counts_g4",
+            "step_count_outcomes_g4",
+            "timeline_g4",
+        }
 
     def test_catch_up_goes_on_with_the_old_view(self, database: EventStore, opened: OpenReadSide) -> None:
         fill(database, 6)
@@ -245,64 +238,6 @@ class TestInterrupted:
         assert {each.generation for each in side.status()} == {2}
 
 
-class TestVersions:
-    def test_a_new_version_is_built_by_catch_up(
-        self, database: EventStore, database_url: str, opened: OpenReadSide
-    ) -> None:
-        fill(database, 4)
-        opened(database).catch_up()
-        fill(database, 2, first=5)
-        newer = opened(database, projections=(_newer(STEP_COUNTS), *PROJECTIONS[1:]))
-        with pytest.raises(ViewOutdated):
-            next(newer.steps())
-        assert newer.catch_up() == 12 + 36
-        assert [(each.name, each.version, each.generation) for each in newer.status()] == [
-            ("runs", 1, 1),
-            ("step_counts", 2, 2),
-            ("timeline", 1, 1),
-        ]
-        assert _tables(database_url) == {"runs_g1", "step_counts_g2", "timeline_g1"}
-        assert query(database_url, "SELECT sum(runs) FROM step_counts WHERE note IS NULL") == [(6,)]
-        with pytest.raises((sqlite3.Error, psycopg.Error)):
-            query(database_url, "SELECT * FROM step_count_outcomes")
-
-    def test_an_older_release_does_not_touch_what_a_newer_one_built(
-        self, database: EventStore, opened: OpenReadSide
-    ) -> None:
-        fill(database, 2)
-        older = opened(database)
-        older.catch_up()
-        opened(database, projections=(_newer(STEP_COUNTS), *PROJECTIONS[1:])).catch_up()
-        fill(database, 1, first=3)
-        with pytest.raises(BuiltByNewerRelease, match="tachograph projections rebuild step_counts"):
-            older.catch_up()
-        older.rebuild(["step_counts"])
-        older.catch_up()
-        assert list(older.steps()) == counted(database)
-
-    def test_an_interrupted_build_of_a_new_version_is_gone_on_with(
-        self, database: EventStore, opened: OpenReadSide
-    ) -> None:
-        fill(database, 6)
-        opened(database).catch_up()
-        projections = (replace(STEP_COUNTS, version=2), *PROJECTIONS[1:])
-        side = opened(database, projections=projections, batch_size=5)
-        with pytest.raises(Interrupted):
-            side.catch_up(interrupt)
-        assert side.catch_up() == 36 - 20
-        assert list(side.steps()) == counted(database)
-
-
-def _newer(projection: Projection) -> Projection:
-    """A later version with another shape: one table less, one column more."""
-    [table] = [
-        replace(each, columns=(*each.columns, Column("note", "TEXT", merge="last")))
-        for each in projection.tables
-        if each is COUNTS
-    ]
-    return replace(projection, version=projection.version + 1, tables=(table,))
-
-
 def _poisoned(projection: Projection) -> Projection:
     """The same, but it can't take a tool error."""
 
@@ -312,13 +247,3 @@ def _poisoned(projection: Projection) -> Projection:
         return projection.changes(batch)  # type: ignore[arg-type]  # as above
 
     return replace(projection, changes=changes)  # type: ignore[arg-type]  # as above
-
-
-def _tables(url: str) -> set[str]:
-    """The physical tables that are there."""
-    listed = (
-        "SELECT name FROM sqlite_master WHERE type = 'table'"
-        if url.startswith("sqlite")
-        else "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
-    )
-    return {name for (name,) in query(url, listed) if "_g" in name and not name.startswith("projection_")}

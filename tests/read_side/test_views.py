@@ -1,8 +1,7 @@
 """What the views show, over every store."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
@@ -14,7 +13,6 @@ from .stories import (
     NOON,
     Story,
     append,
-    append_foreign,
     begun,
     counted,
     ended,
@@ -225,67 +223,3 @@ class TestTimeline:
             (str(TWO), 0),
             (str(ONE), 3000),
         ]
-
-
-class TestUnreadable:
-    """C122: an unknown kind is shown as one, and breaks no view."""
-
-    @pytest.fixture
-    def foreign(self, store: EventStore, store_url: str) -> Callable[[UUID, int], None]:
-        return lambda run, version: append_foreign(store, store_url, run, version, "run_paused", b'{"v":1}')
-
-    def test_it_stands_in_the_timeline_and_beside_the_other_views(
-        self, store: EventStore, side: ReadSide, foreign: Callable[[UUID, int], None]
-    ) -> None:
-        append(store, ONE, [started(), turn(1)])
-        foreign(ONE, 3)
-        append(store, ONE, [result("1.1"), ended()], 3)
-        assert side.catch_up() == 5
-        row = list(side.timeline(ONE))[2]
-        assert (row["version"], row["kind"], row["tenant"], row["recorded_at"]) == (
-            3,
-            "run_paused",
-            "shop",
-            None,
-        )
-        assert row["summary"].startswith("unreadable: unknown kind of event: 'run_paused'")
-        assert [(line["tool_calls"], line["outcomes"]) for line in side.steps()] == [(1, {"answered": 1})]
-        assert [(each.projection, each.run_id, each.version, each.kind) for each in side.quarantined()] == [
-            ("runs", str(ONE), 3, "run_paused"),
-            ("step_counts", str(ONE), 3, "run_paused"),
-        ]
-        assert {status.name: (status.quarantined, status.lag) for status in side.status()} == {
-            "runs": (1, 0),
-            "step_counts": (1, 0),
-            "timeline": (0, 0),
-        }
-
-    def test_a_run_whose_beginning_is_unreadable_is_in_the_timeline_alone(
-        self, store: EventStore, side: ReadSide, foreign: Callable[[UUID, int], None]
-    ) -> None:
-        foreign(ONE, 1)
-        append(store, ONE, [turn(1)], 1)
-        append(store, TWO, refund_run())
-        side.catch_up()
-        assert [(row["kind"], row["tenant"]) for row in side.timeline(ONE)] == [
-            ("run_paused", None),
-            ("model_turn", None),
-        ]
-        assert [row["run_id"] for row in side.runs()] == [str(TWO)]
-        assert [(each.version, each.error) for each in side.quarantined("runs")][1] == (
-            2,
-            "the beginning of its run can't be read, so its trace and tenant are unknown",
-        )
-
-    def test_hostile_kinds_and_bytes_are_shown_plain(
-        self, store: EventStore, store_url: str, side: ReadSide
-    ) -> None:
-        append(store, ONE, [started()])
-        append_foreign(store, store_url, ONE, 2, "\x1b]0;owned\x07\u202ekind" + "k" * 1000, b"\xff\x00{")
-        append_foreign(store, store_url, ONE, 3, "tool_call", b'{"v":1,"call_key":"1.1"}')
-        side.catch_up()
-        rows = list(side.timeline(ONE))
-        assert [row["version"] for row in rows] == [1, 2, 3]
-        assert all(row["kind"].isprintable() and len(row["kind"]) <= 200 for row in rows)
-        assert all(row["summary"].isprintable() for row in rows)
-        assert rows[2]["summary"].startswith("unreadable: not a tool_call")

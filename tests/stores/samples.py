@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import select
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -134,7 +136,7 @@ def sqlite_file(url: str) -> Path:
 
 
 def in_forked_child(work: Callable[[], object]) -> str:
-    """What the work says in a child forked off this process: its result, or the error it raised."""
+    """What the work says in a child forked off this process: its result, its error, or nothing in time."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -145,6 +147,9 @@ def in_forked_child(work: Callable[[], object]) -> str:
         os.write(writing, said.encode())
         os._exit(0)
     os.close(writing)
+    in_time, _, _ = select.select((reading,), (), (), 20)
+    if not in_time:
+        os.kill(child, signal.SIGKILL)
     with os.fdopen(reading) as stream:
         said = stream.read()
     os.waitpid(child, 0)

@@ -219,7 +219,7 @@ class TestLocks:
 
         async def many() -> list[int | BaseException]:
             appends = [store.append(run_id, [started()], expected_version=0) for run_id in run_ids(30)]
-            return await asyncio.wait_for(asyncio.gather(*appends, return_exceptions=True), timeout=3)
+            return await asyncio.wait_for(asyncio.gather(*appends, return_exceptions=True), timeout=5)
 
         with locked_by_another_process(file):
             answers = asyncio.run(many())
