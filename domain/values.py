@@ -14,6 +14,9 @@ A tool's return value as JSON text: one documented treatment for each kind of va
     an object that looks like a tag             {"$literal": {...}}
     lone surrogates in text                     as a \\ud800 escape, exact
     cycles, more than DEPTH_MAX levels, anything else   Unserializable, with its path and type
+
+A value that holds one list many times over can stand for far more text than memory: CONTAINERS_MAX and
+CHARACTERS_MAX end that early.
 """
 
 import base64
@@ -32,6 +35,8 @@ from uuid import UUID
 from pydantic import BaseModel
 
 DEPTH_MAX: Final = 100
+CONTAINERS_MAX: Final = 2_000_000
+CHARACTERS_MAX: Final = 256_000_000
 _TAGS: Final = frozenset({"$float", "$bytes", "$literal"})
 
 _string = json.encoder.encode_basestring
@@ -55,6 +60,31 @@ class Unserializable(ValueError):
         return f"{self._what} at {path[:200] or 'the top'}"
 
 
+class _Walk:
+    """The containers above a value, and how many were met."""
+
+    __slots__ = ("_above", "_met")
+
+    def __init__(self) -> None:
+        self._above: set[int] = set()
+        self._met = 0
+
+    def enter(self, container: object) -> None:
+        if len(self._above) >= DEPTH_MAX:
+            raise Unserializable(f"more than {DEPTH_MAX} levels")
+        if id(container) in self._above:
+            raise Unserializable("a cycle, which contains itself,")
+        self._met += 1
+        if self._met > CONTAINERS_MAX:
+            raise Unserializable(f"more than {CONTAINERS_MAX} lists and objects")
+        self._above.add(id(container))
+
+    def leave(self, container: object, text: str) -> None:
+        if len(text) > CHARACTERS_MAX:
+            raise Unserializable(f"more than {CHARACTERS_MAX} characters")
+        self._above.discard(id(container))
+
+
 def json_text(value: object) -> str:
     """
     Return the value as compact JSON text.
@@ -62,10 +92,10 @@ def json_text(value: object) -> str:
     Raises:
         Unserializable: No treatment for something in it; see the table above.
     """
-    return _write(value, set())
+    return _write(value, _Walk())
 
 
-def _write(value: Any, above: set[int]) -> str:
+def _write(value: Any, walk: _Walk) -> str:
     kind = type(value)
     if kind is str:
         return _text(value)
@@ -78,15 +108,10 @@ def _write(value: Any, above: set[int]) -> str:
     if kind is float:
         return _float(value)
     if kind is not dict and kind is not list and not _is_container(value):
-        return _leaf(value, above)
-    if len(above) >= DEPTH_MAX:
-        raise Unserializable(f"more than {DEPTH_MAX} levels")
-    identity = id(value)
-    if identity in above:
-        raise Unserializable("a cycle, which contains itself,")
-    above.add(identity)
-    text = _container(value, above)
-    above.discard(identity)
+        return _leaf(value, walk)
+    walk.enter(value)
+    text = _container(value, walk)
+    walk.leave(value, text)
     return text
 
 
@@ -96,39 +121,39 @@ def _is_container(value: object) -> bool:
     )
 
 
-def _container(value: Any, above: set[int]) -> str:
+def _container(value: Any, walk: _Walk) -> str:
     if isinstance(value, BaseModel):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
-        return _object(fields | (value.model_extra or {}), above)
+        return _object(fields | (value.model_extra or {}), walk)
     if isinstance(value, (dict, Mapping)):
-        return _object(value, above)
+        return _object(value, walk)
     if hasattr(value, "_asdict"):
-        return _object(value._asdict(), above)
+        return _object(value._asdict(), walk)
     if isinstance(value, (list, tuple)):
-        return f"[{','.join(_members(value, above))}]"
+        return f"[{','.join(_members(value, walk))}]"
     if isinstance(value, (set, frozenset)):
-        return f"[{','.join(sorted(_members(value, above)))}]"
-    return _object({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, above)
+        return f"[{','.join(sorted(_members(value, walk)))}]"
+    return _object({f.name: getattr(value, f.name) for f in dataclasses.fields(value)}, walk)
 
 
-def _members(value: Iterable[Any], above: set[int]) -> list[str]:
+def _members(value: Iterable[Any], walk: _Walk) -> list[str]:
     members: list[str] = []
     try:
         for member in value:
-            members.append(_write(member, above))
+            members.append(_write(member, walk))
     except Unserializable as exc:
         raise exc.inside("*" if isinstance(value, (set, frozenset)) else len(members)) from None
     return members
 
 
-def _object(value: Mapping[Any, Any], above: set[int]) -> str:
+def _object(value: Mapping[Any, Any], walk: _Walk) -> str:
     members: list[str] = []
     names: list[str] = []
     for key, member in value.items():
         name = key if type(key) is str else _key(key)
         names.append(name)
         try:
-            members.append(f"{_text(name)}:{_write(member, above)}")
+            members.append(f"{_text(name)}:{_write(member, walk)}")
         except Unserializable as exc:
             raise exc.inside(name) from None
     if len(set(names)) < len(names):
@@ -154,9 +179,9 @@ def _key(key: object) -> str:
     raise Unserializable(f"a key of type {_type_name(key)}")
 
 
-def _leaf(value: object, above: set[int]) -> str:
+def _leaf(value: object, walk: _Walk) -> str:
     if isinstance(value, Enum):
-        return _write(value.value, above)
+        return _write(value.value, walk)
     if isinstance(value, Decimal):
         return str(value) if value.is_finite() else _tagged_float(value)
     if isinstance(value, (datetime, date, time)):

@@ -175,3 +175,12 @@ def test_a_long_path_is_named_short() -> None:
     with pytest.raises(Unserializable) as caught:
         json_text({"k" * 10_000: {"l" * 10_000: [Custom()]}})
     assert len(str(caught.value)) < 300
+
+
+def test_a_value_that_shares_one_list_at_every_level_is_refused_in_bounded_time() -> None:
+    """Thirty lists of two references each would be a text of a billion brackets."""
+    shared: list[object] = []
+    for _ in range(30):
+        shared = [shared, shared]
+    with pytest.raises(Unserializable, match="more than 2000000 lists and objects"):
+        json_text(shared)

@@ -283,12 +283,13 @@ class TestReturning:
         told_error(called(memory, probe(fail)), "tool_execution_failed", "ValueError: boom")
 
     @pytest.mark.case("C027")
-    @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
     def test_C027_a_coroutine_inside_a_value_is_never_stored_as_a_success(self, memory: EventStore) -> None:
         async def stock() -> int:
             return 3
 
-        told = called(memory, probe(lambda: {"items": [1, stock()]}))
+        inside = stock()
+        told = called(memory, probe(lambda: {"items": [1, inside]}))
+        inside.close()
         told_error(
             told,
             "unserializable_output",
