@@ -81,7 +81,10 @@ class _Raised:
 
 async def _on_loop(awaitable: Awaitable[Any]) -> Any:
     try:
-        return await _awaited(await awaitable)
+        value = await awaitable
+        while inspect.isawaitable(value):  # A handler may return a coroutine in place of a value.
+            value = await value
+        return value
     except asyncio.CancelledError as exc:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -89,13 +92,6 @@ async def _on_loop(awaitable: Awaitable[Any]) -> Any:
         return _Raised(exc)
     except BaseException as exc:  # A handler may raise anything; nothing of it ends the loop.
         return _Raised(exc)
-
-
-async def _awaited(value: Any) -> Any:
-    """Await what a handler returned in place of a value, such as a coroutine."""
-    while inspect.isawaitable(value):
-        value = await value
-    return value
 
 
 def _in_thread(call: ReadyCall, arguments: tuple[Any, ...]) -> asyncio.Future[Any]:

@@ -1,5 +1,6 @@
 """What a run may use up, what it has used, and which limit it has reached."""
 
+from collections.abc import Callable
 from decimal import Decimal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -48,13 +49,19 @@ class Totals(BaseModel):
     cost_usd: Decimal | None = None
 
 
-def turn_limit_reached(budget: Budget, used: Totals, wall_s: float) -> str | None:
-    """Name the limit that forbids another model call, or None. `wall_s`: seconds since the start."""
-    if used.steps >= budget.max_steps:
+def turn_limit_reached(budget: Budget, steps: int, used: Callable[[], Totals], wall_s: float) -> str | None:
+    """
+    Name the limit that forbids another model call, or None.
+
+    Args:
+        used: Adds up the run so far; asked only where a limit needs it.
+        wall_s: Seconds since the start.
+    """
+    if steps >= budget.max_steps:
         return "max_steps_exceeded"
-    if budget.max_tokens is not None and used.tokens_in + used.tokens_out >= budget.max_tokens:
+    if budget.max_tokens is not None and used().tokens_in + used().tokens_out >= budget.max_tokens:
         return "token_budget_exceeded"
-    if budget.max_cost_usd is not None and (used.cost_usd or 0) >= budget.max_cost_usd:
+    if budget.max_cost_usd is not None and (used().cost_usd or 0) >= budget.max_cost_usd:
         return "cost_budget_exceeded"
     if budget.max_wall_s is not None and wall_s >= budget.max_wall_s:
         return "wall_time_exceeded"

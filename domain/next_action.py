@@ -58,7 +58,7 @@ def next_action(agent: Agent, run: RunState, history: tuple[RequestMessage, ...]
         decided = _after_step(agent, run, run.steps[-1])
         if decided is not None:
             return decided
-    limit = turn_limit_reached(run.started.budget, run.totals, run.wall_s)
+    limit = turn_limit_reached(run.started.budget, len(run.steps), lambda: run.totals, run.wall_s)
     if limit is not None:
         return Finish("blocked", limit)
     return AskModel(request(agent, run, history))
@@ -76,21 +76,23 @@ def _after_step(agent: Agent, run: RunState, step: Step) -> Action | None:
     if not turn.calls:
         goes_on = turn.finish_reason == "pause" or turn.error is not None
         return None if goes_on else Finish("blocked", "terminal_tool_missing")
+    pending = run.pending
+    if not pending:
+        return None
     if turn.finish_reason == "length":
-        return _refuse_all(run, "truncated_turn", _TRUNCATED)
+        return _refuse_all(pending, "truncated_turn", _TRUNCATED)
     if turn.finish_reason == "rejected":
-        return _refuse_all(run, "rejected_turn", _REJECTED)
+        return _refuse_all(pending, "rejected_turn", _REJECTED)
     terminals = [call for call in turn.calls if call.name in agent.terminals_by_name]
     if terminals and len(turn.calls) > 1:
         return Finish("blocked", "ambiguous_terminal_calls")
     if terminals:
-        return None if step.results else _terminal(agent, terminals[0])
-    return _work(agent, run)
+        return _terminal(agent, terminals[0])
+    return _work(agent, run, pending)
 
 
-def _refuse_all(run: RunState, code: ErrorCode, message: str) -> ExecuteCalls | None:
-    refused = tuple(RefusedCall(call, code, message) for call in run.pending)
-    return ExecuteCalls(refused) if refused else None
+def _refuse_all(pending: tuple[CallRequest, ...], code: ErrorCode, message: str) -> ExecuteCalls:
+    return ExecuteCalls(tuple(RefusedCall(call, code, message) for call in pending))
 
 
 def _terminal(agent: Agent, call: CallRequest) -> Finish | ExecuteCalls:
@@ -102,9 +104,8 @@ def _terminal(agent: Agent, call: CallRequest) -> Finish | ExecuteCalls:
     return Finish(terminal.outcome, None, call, arguments)
 
 
-def _work(agent: Agent, run: RunState) -> Action | None:
+def _work(agent: Agent, run: RunState, pending: tuple[CallRequest, ...]) -> Action:
     calls: list[ReadyCall | RefusedCall] = []
-    pending = run.pending
     waiting = {call.call_key for call in pending}
     before = [call for step in run.steps for call in step.turn.calls if call.call_key not in waiting]
     for call in pending:
@@ -121,7 +122,7 @@ def _work(agent: Agent, run: RunState) -> Action | None:
         if isinstance(checked, RefusedCall) and checked.code == "outcome_unknown":
             break  # It ends the run, so nothing after it is executed.
         before.append(call)
-    return ExecuteCalls(tuple(calls)) if calls else None
+    return ExecuteCalls(tuple(calls))
 
 
 def _check(agent: Agent, run: RunState, call: CallRequest) -> ReadyCall | RefusedCall:

@@ -1,5 +1,6 @@
 """What the read side needs from a database: transactions, rows, and bulk writes that merge."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
@@ -76,8 +77,15 @@ class Database(Protocol):
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Raise errors of the library's datastores as a StoreError."""
+def translated(opened_by: int) -> Iterator[None]:
+    """
+    Raise errors of the library's datastores as a StoreError.
+
+    Args:
+        opened_by: The process that opened the connections; another one may not use them.
+    """
+    if opened_by != os.getpid():
+        raise StoreError("these views were opened before a fork; open them again in the child")
     try:
         yield
     except EventSourcingError as exc:

@@ -1,5 +1,6 @@
 """The read side in a PostgreSQL database, beside the log."""
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
@@ -88,6 +89,7 @@ class PostgresDatabase:
 
     def __init__(self, datastore: Datastore) -> None:
         self._datastore = datastore
+        self._pid = os.getpid()
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that only reads."""
@@ -113,7 +115,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _transaction(self, *first: str, commit: bool) -> Iterator[Transaction]:
-        with translated(), self._datastore.transaction(commit=commit) as dictionaries:
+        with translated(self._pid), self._datastore.transaction(commit=commit) as dictionaries:
             with dictionaries.connection.cursor(row_factory=tuple_row) as cursor:
                 for statement in first:
                     cursor.execute(statement.encode())

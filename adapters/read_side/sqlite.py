@@ -1,5 +1,6 @@
 """The read side in a SQLite file, beside the log, or in memory."""
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,8 +12,6 @@ from tachograph.adapters.stores.sqlite_file import Datastore
 from tachograph.projections.projection import Rows, Table
 
 _TYPES: Final = {"TEXT": "TEXT", "INTEGER": "INTEGER", "BLOB": "BLOB"}
-# Rows lie in the tree of their primary key: one search a row instead of two.
-_OPTIONS: Final = " WITHOUT ROWID"
 _REFUSALS: Final = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
 _SAVEPOINT: Final = "SAVEPOINT one_entry"
 _ROLL_BACK: Final = "ROLLBACK TO one_entry"
@@ -37,7 +36,7 @@ class SqliteTransaction:
 
     def create(self, table: Table, generation: int) -> None:
         """Create the table of one generation, with its indexes."""
-        for statement in statements.create_table(table, generation, _TYPES, _OPTIONS):
+        for statement in statements.create_table(table, generation, _TYPES):
             self.execute(statement)
 
     def write(self, table: Table, generation: int, rows: Rows) -> None:
@@ -70,6 +69,7 @@ class SqliteDatabase:
 
     def __init__(self, datastore: Datastore, *, owned: bool = False) -> None:
         self._datastore = datastore
+        self._pid = os.getpid()
         self._owned = owned
 
     @classmethod
@@ -96,5 +96,5 @@ class SqliteDatabase:
 
     @contextmanager
     def _transaction(self, *, commit: bool) -> Iterator[Transaction]:
-        with translated(), self._datastore.transaction(commit=commit) as cursor:
+        with translated(self._pid), self._datastore.transaction(commit=commit) as cursor:
             yield SqliteTransaction(cursor)

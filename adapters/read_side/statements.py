@@ -10,7 +10,7 @@ from typing import Final
 
 from tachograph.projections.projection import Column, Table, check_name
 
-_CREATE_TABLE: Final = "CREATE TABLE {table} ({columns}, PRIMARY KEY ({key})){options}"
+_CREATE_TABLE: Final = "CREATE TABLE {table} ({columns}, PRIMARY KEY ({key}))"
 _CREATE_INDEX: Final = "CREATE INDEX {table}_{number} ON {table} ({columns})"
 _CREATE_VIEW: Final = "CREATE VIEW {view} AS SELECT {columns} FROM {table}"
 _DROP_TABLE: Final = "DROP TABLE IF EXISTS {table}"
@@ -31,12 +31,11 @@ def physical_name(name: str, generation: int) -> str:
     return f"{name}_g{generation:d}"
 
 
-def create_table(table: Table, generation: int, types: Mapping[str, str], options: str = "") -> list[str]:
+def create_table(table: Table, generation: int, types: Mapping[str, str]) -> list[str]:
     """Return the statements that create a table and its indexes. `types`: the database's own names."""
     name = physical_name(table.name, generation)
     columns = ", ".join(_column(table, column, types) for column in table.columns)
-    key = ", ".join(table.primary_key)
-    statements = [_CREATE_TABLE.format(table=name, columns=columns, key=key, options=options)]
+    statements = [_CREATE_TABLE.format(table=name, columns=columns, key=", ".join(table.primary_key))]
     for number, index in enumerate(table.indexes, start=1):
         statements.append(_CREATE_INDEX.format(table=name, number=number, columns=", ".join(index)))
     return statements

@@ -1,5 +1,6 @@
 """How views follow the log: exactly once, in any portion, whoever else does the same, whatever is in it."""
 
+import os
 import sqlite3
 import threading
 from collections.abc import Sequence
@@ -204,6 +205,14 @@ def test_a_database_that_fails_is_a_store_error(database: EventStore, opened: Op
     database.close()
     with pytest.raises(StoreError):
         side.catch_up()
+
+
+def test_a_child_of_a_fork_opens_its_own(store: EventStore, side: ReadSide) -> None:
+    """C106: connections that two processes share answer both of them wrongly."""
+    side._database._pid = os.getppid()  # type: ignore[attr-defined]  # as a child would find it
+    for use in (side.catch_up, side.status, lambda: next(side.steps())):
+        with pytest.raises(StoreError, match="opened before a fork"):
+            use()
 
 
 def _waste_a_position(url: str) -> None:

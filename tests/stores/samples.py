@@ -17,6 +17,7 @@ from uuid import UUID
 import psycopg
 
 from tachograph.adapters.stores.memory import MemoryEventStore
+from tachograph.adapters.stores.recorded import RecordedEventStore
 from tachograph.domain.budget import Budget
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import (
@@ -133,6 +134,19 @@ def execute(url: str, statement: str, parameters: tuple[Any, ...] = ()) -> list[
 
 def sqlite_file(url: str) -> Path:
     return Path(url.removeprefix("sqlite:///"))
+
+
+def postgres_store(url: str, retry_s: float = 10, connect_s: float = 5) -> RecordedEventStore:
+    """Open a store, if need be with less patience than the default."""
+    settings = {"PERSISTENCE_MODULE": "tachograph.adapters.stores.postgres", "POSTGRES_URL": url}
+    store = RecordedEventStore(settings, retry_s=retry_s)
+    store.datastore.pool.timeout = connect_s
+    return store
+
+
+def schema_of(url: str) -> str:
+    """The schema that a test's URL leads into; it is the name of the sessions too."""
+    return url.rpartition("=")[2]
 
 
 def in_forked_child(work: Callable[[], object]) -> str:
