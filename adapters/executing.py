@@ -70,7 +70,7 @@ async def execute(call: ReadyCall, context: ToolContext, output_max: int) -> Suc
         return _timed_out(call)
     result = running.result()
     if isinstance(result, _Raised):
-        return _failure(result.error)
+        return _failure(call, result.error)
     return _as_text(result, output_max)
 
 
@@ -130,16 +130,19 @@ def _pass_on(done: "asyncio.Future[Any]", future: "asyncio.Future[Any]") -> None
 
 def _timed_out(call: ReadyCall) -> Failed:
     message = f"{call.tool.name} did not answer within {call.tool.timeout_s:g} s."
-    if call.tool.effect != "read":
-        message += " It may have taken effect all the same."
-    return Failed("timed_out", message)
+    return Failed("timed_out", message + _perhaps_effective(call))
 
 
-def _failure(error: BaseException) -> Failed:
+def _perhaps_effective(call: ReadyCall) -> str:
+    return "" if call.tool.effect == "read" else " It may have taken effect all the same."
+
+
+def _failure(call: ReadyCall, error: BaseException) -> Failed:
     name, text = type(error).__name__, _text_of(error)
     detail = clipped(_traceback_of(error), _DETAIL_MAX)
     if isinstance(error, (KeyboardInterrupt, SystemExit)):
-        return Failed("interrupted", "The call was interrupted.", detail, raised=error)
+        message = f"The call was interrupted.{_perhaps_effective(call)}"
+        return Failed("interrupted", message, detail, raised=error)
     message = clipped(f"{name}: {text}" if text else name, _MESSAGE_MAX)
     return Failed("tool_execution_failed", message, detail)
 

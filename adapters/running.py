@@ -11,7 +11,7 @@ from tachograph.adapters.loop import World, drive, record
 from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
 from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
-from tachograph.domain.context import TrustedContext, check_request_id
+from tachograph.domain.context import TrustedContext, check_party, check_request_id
 from tachograph.domain.errors import InvalidAgent, RunClosed, RunNotFound, RunOpen, VersionConflict
 from tachograph.domain.events import Message, Outcome, RunResumed, RunStarted, Terminal
 from tachograph.domain.messages import RequestMessage, conversation
@@ -114,9 +114,12 @@ async def resume(
     tool.
 
     Raises:
+        InvalidId: The actor is not 1 to 200 printable characters.
         RunNotFound, RunClosed: There is nothing to resume.
         RunTakenOver, ModelError, StoreError: As `drive`.
     """
+    check_party(actor)
+    reason, _ = storable("reason", reason)
     with _opened(store) as opened:
         world = World(opened, model, clock or SystemClock(), ids or SystemIds())
         state = await asyncio.to_thread(load, opened, run_id)
@@ -142,9 +145,11 @@ async def cancel(
     End an open run as `blocked`, reason `cancelled`; a process that works on it stops at its next step.
 
     Raises:
+        InvalidId: The actor is not 1 to 200 printable characters.
         RunNotFound, RunClosed: There is nothing to cancel.
         VersionConflict: The run moved on at the same moment; try again.
     """
+    check_party(actor)
     with _opened(store) as opened:
         state = await asyncio.to_thread(load, opened, run_id)
         if state.terminal is not None:

@@ -39,7 +39,8 @@ def check_request_id(value: str) -> str:
     return _check_printable("request id", value)
 
 
-def _check_party(value: str) -> str:
+def check_party(value: str) -> str:
+    """Return the name of a tenant, actor, customer or permission. Raises InvalidId: It breaks PARTY_RULE."""
     return _check_printable("tenant, actor, customer or permission", value)
 
 
@@ -50,7 +51,7 @@ def _check_printable(field: str, value: str) -> str:
 
 
 TraceId = Annotated[str, AfterValidator(check_trace_id)]
-Party = Annotated[str, AfterValidator(_check_party)]
+Party = Annotated[str, AfterValidator(check_party)]
 
 
 class TrustedContext(BaseModel):

@@ -10,7 +10,7 @@ from psycopg.rows import tuple_row
 
 from tachograph.adapters.read_side import statements
 from tachograph.adapters.read_side.database import RowRefused, Transaction, ViewHeld, translated
-from tachograph.adapters.stores.postgres import Datastore
+from tachograph.adapters.stores.postgres_server import Datastore
 from tachograph.projections.projection import Rows, Table
 
 # Texts sort by their bytes, as in SQLite, whatever the database's language.

@@ -9,7 +9,8 @@ import psycopg
 from eventsourcing.persistence import OperationalError
 
 from tachograph.adapters.screen.findings import Finding, same
-from tachograph.adapters.stores.postgres import ROLES, SCHEMA, Datastore
+from tachograph.adapters.stores.postgres import ROLES, SCHEMA
+from tachograph.adapters.stores.postgres_server import Datastore
 from tachograph.domain.errors import StoreError
 
 Connection = psycopg.Connection[tuple[Any, ...]]

@@ -7,7 +7,7 @@ stands in the way of vacuum; no NOTIFY, since readers poll; a version gap is ref
 and truncate are refused by triggers; no hidden retry, so that an unknown outcome stays known as one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, Final, LiteralString, NoReturn
 from uuid import UUID
@@ -22,17 +22,12 @@ from eventsourcing.persistence import (
     StoredEvent,
 )
 from eventsourcing.utils import Environment, EnvType
-from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import DictRow, dict_row, tuple_row
+from psycopg.rows import tuple_row
 from psycopg_pool import PoolTimeout
 
 from tachograph.adapters.stores.heads import KnownHeads
+from tachograph.adapters.stores.postgres_server import POOL_MAX, Datastore
 
-CONNECT_TIMEOUT_S: Final = 5
-POOL_MAX: Final = 8
-URL_UNREADABLE: Final = (
-    "its URL can't be read; in a user's name or password, write '@', ':', '/', '?', '#' and '%' as %XX"
-)
 SCHEMA: Final = (files(__package__) / "postgres.sql").read_text(encoding="utf-8")
 ROLES: Final = (files(__package__) / "postgres_roles.sql").read_text(encoding="utf-8")
 
@@ -56,55 +51,14 @@ _SELECT_LOG: Final = """
     ORDER BY notification_id LIMIT %b
 """
 _LAST_POSITION: Final = "SELECT coalesce(max(notification_id), 0) FROM stored_events"
-_TABLE_EXISTS: Final = "SELECT to_regclass('stored_events') IS NOT NULL"
+_SCHEMA_FOUND: Final = """
+    SELECT to_regclass('stored_events') IS NOT NULL, EXISTS (
+        SELECT 1 FROM pg_trigger
+        WHERE tgrelid = to_regclass('stored_events') AND tgname = 'stored_events_in_turn'
+    )
+"""
 _SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 0)"
 _VERSION_MAX: Final = 2**62
-
-
-class Datastore(library.PostgresDatastore):
-    """
-    One database.
-
-    Args:
-        url: `postgresql://...` as libpq takes it. `?pooler=transaction` beside its own parameters
-            leaves out prepared statements, for a server behind a transaction pooler.
-    """
-
-    def __init__(self, url: str) -> None:
-        super().__init__("", "", "", "", "")
-        self.conninfo, options = split_url(url)
-        self.pool = library.ConnectionPool(
-            self.conninfo,
-            connection_class=psycopg.Connection[DictRow],
-            kwargs={"row_factory": dict_row, "connect_timeout": CONNECT_TIMEOUT_S, **options},
-            min_size=1,
-            max_size=POOL_MAX,
-            open=False,
-            configure=_autocommit,
-            timeout=CONNECT_TIMEOUT_S,
-            reconnect_timeout=CONNECT_TIMEOUT_S,
-        )
-
-    def connect(self) -> psycopg.Connection[Any]:
-        """
-        Connect outside of the pool, which would only say that it waited in vain.
-
-        Raises:
-            OperationalError: With the server's reason, and never with a piece of the password.
-        """
-        if not _readable(self.conninfo):
-            raise OperationalError(URL_UNREADABLE)
-        try:
-            return psycopg.connect(self.conninfo, connect_timeout=CONNECT_TIMEOUT_S)
-        except psycopg.Error as exc:
-            raise OperationalError(str(exc)) from exc
-
-    def register_type_adapters(self) -> None:
-        """Do nothing: no composite types are used."""
-
-    def after_connect_func(self) -> Callable[[psycopg.Connection[Any]], None]:
-        """Set nothing on a session, so that a transaction pooler may stand in between."""
-        return _autocommit
 
 
 class Recorder(library.PostgresApplicationRecorder):
@@ -123,8 +77,11 @@ class Recorder(library.PostgresApplicationRecorder):
         try:
             with self.datastore.connect() as connection:
                 connection.execute(_SCHEMA_LOCK, prepare=False)
-                if connection.execute(_TABLE_EXISTS, prepare=False).fetchone() == (False,):
+                table, ours = connection.execute(_SCHEMA_FOUND, prepare=False).fetchone() or (False, False)
+                if not table:
                     connection.execute(SCHEMA.encode(), prepare=False)
+                elif not ours:
+                    raise OperationalError("its table stored_events lacks the triggers of a store")
         except psycopg.Error as exc:
             raise OperationalError(str(exc)) from exc
 
@@ -223,28 +180,3 @@ class Factory(library.PostgresFactory):
     def __init__(self, env: Environment | EnvType | None) -> None:
         InfrastructureFactory.__init__(self, env)
         self.datastore = Datastore(self.env[self.POSTGRES_URL])
-
-
-def split_url(url: str) -> tuple[str, dict[str, Any]]:
-    """Take our own parameters out of a URL; return the rest, for libpq, and psycopg's options."""
-    base, _, query = url.partition("?")
-    parameters = query.split("&") if query else []
-    kept = [pair for pair in parameters if not pair.startswith("pooler=")]
-    options = {"prepare_threshold": None} if "pooler=transaction" in parameters else {}
-    return "?".join([base, "&".join(kept)]) if kept else base, options
-
-
-def _readable(url: str) -> bool:
-    """Tell whether libpq reads the URL as it is meant; one that it misreads could be quoted in errors."""
-    user = url.partition("://")[2].partition("?")[0].rpartition("@")[0]
-    if any(sign in user for sign in "@/#"):
-        return False
-    try:
-        conninfo_to_dict(url)
-    except psycopg.Error:
-        return False
-    return True
-
-
-def _autocommit(connection: psycopg.Connection[Any]) -> None:
-    connection.autocommit = True
