@@ -6,8 +6,8 @@ How fast runs are rebuilt from the log, and how fast views catch up with it.
 The log holds real refund runs: every bundled scenario is run once on the scripted model, and its events are
 appended again and again under ids of their own. Rebuilding is `load` (read, decode, fold) of whole runs.
 Catching up is all projections from nothing, in the same database as the log; what reading and decoding the
-log alone takes is told beside it. Medians, with the lowest and the highest; the machine's state is told
-first, for the figures move with it.
+log alone takes is told beside it. Medians, with the lowest and the highest. How fast the machine is at the
+moment is told first, by an fsync and by a loop of Python's: compare figures only where these agree.
 """
 
 import argparse
@@ -245,7 +245,7 @@ def machine(folder: Path) -> str:
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return (
         f"Python {platform.python_version()}, {os.cpu_count()} processors, load {load}; one fsync"
-        f" {fsync_ms:.2f} ms; adding up a range: {loop_ns:.0f} ns a number (about 10 on an idle machine)"
+        f" {fsync_ms:.2f} ms; adding up a range {loop_ns:.0f} ns a number"
     )
 
 
