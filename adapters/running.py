@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.loop import World, drive, record
 from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
 from tachograph.adapters.world import SystemClock, SystemIds
@@ -178,10 +179,11 @@ def load(store: EventStore, run_id: UUID, *, up_to: int | None = None) -> RunSta
         RunNotFound: No such run.
         CorruptRun: Its events don't fold.
     """
-    entries = store.read(run_id, up_to=up_to)
-    if not entries:
-        raise RunNotFound(run_id)
-    return fold(run_id, entries)
+    with collector_paused():
+        entries = store.read(run_id, up_to=up_to)
+        if not entries:
+            raise RunNotFound(run_id)
+        return fold(run_id, entries)
 
 
 def outcome_of(state: RunState) -> RunOutcome:

@@ -31,8 +31,9 @@ sys.path.insert(0, str(Path(__file__).with_name("throughput")))
 from postgres import available, fresh_database, server  # type: ignore[import-not-found]  # beside, in throughput
 
 from tachograph import Budget, ScriptedModel, open_store, run
+from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.read_side import open_read_side
-from tachograph.adapters.read_side.placing import PlacedLog, collector_paused
+from tachograph.adapters.read_side.placing import PlacedLog
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import Scenario, load_scenario, scenario_names
 from tachograph.adapters.running import load

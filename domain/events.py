@@ -7,11 +7,10 @@ model or a tool are kept as text, so that a number keeps the digits it was writt
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -221,8 +220,7 @@ EVENT_KINDS: Mapping[str, type[Event]] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """An event at its place: version in its run (from 1), position in the whole log."""
 
     run_id: UUID
@@ -231,8 +229,7 @@ class Recorded:
     position: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(NamedTuple):
     """A stored row that is no event this release knows: shown as such, never dropped."""
 
     run_id: UUID

@@ -1,8 +1,5 @@
 """The log in batches, each event with the trace and the tenant that its run started with."""
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from tachograph.domain.events import Entry, Recorded, RunStarted
@@ -66,20 +63,3 @@ class PlacedLog:
             del self._origins[next(iter(self._origins))]
         self._origins[entry.run_id.int] = origin
         return origin
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """
-    Keep the garbage collector from walking a batch while it grows: a third of all time otherwise.
-
-    The objects of a batch hold no cycles, so nothing is kept alive that would have been freed.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()

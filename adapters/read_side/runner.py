@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.read_side import generations, quarantine
 from tachograph.adapters.read_side.computing import Computed, compute
 from tachograph.adapters.read_side.database import Database, RowRefused, ViewHeld
 from tachograph.adapters.read_side.errors import BuiltByNewerRelease, Superseded
 from tachograph.adapters.read_side.generations import Generation
-from tachograph.adapters.read_side.placing import PlacedLog, collector_paused
+from tachograph.adapters.read_side.placing import PlacedLog
 from tachograph.adapters.read_side.writing import Write, write, write_singly
 from tachograph.domain.errors import StoreError
 from tachograph.domain.ports import Clock

@@ -23,6 +23,7 @@ _LEVEL: Final = 1
 _SHORT: Final = 16_384
 _SHORT_WINDOW: Final = (12, 5)
 _LONG_WINDOW: Final = (15, 8)
+_HARMLESS: Final = EXPANDED_MAX // 1032  # No zlib stream expands to more than 1,032 times its size.
 
 
 def stored_bytes(event: Event) -> bytes:
@@ -47,8 +48,10 @@ def plain_bytes(stored: bytes) -> bytes:
         raise Undecodable(f"{type(stored).__name__} where bytes should be")
     if stored[:1] == b"{":
         return stored
-    expand = zlib.decompressobj()
     try:
+        if len(stored) < _HARMLESS:
+            return zlib.decompress(stored)
+        expand = zlib.decompressobj()
         plain = expand.decompress(stored, EXPANDED_MAX)
     except zlib.error as exc:
         raise Undecodable(f"neither JSON nor a zlib stream: {exc}") from exc

@@ -27,6 +27,7 @@ from psycopg_pool import PoolTimeout
 
 from tachograph.adapters.stores.heads import KnownHeads
 from tachograph.adapters.stores.postgres_server import POOL_MAX, Datastore
+from tachograph.adapters.stores.rows import LogRow, RunRow
 
 SCHEMA: Final = (files(__package__) / "postgres.sql").read_text(encoding="utf-8")
 ROLES: Final = (files(__package__) / "postgres_roles.sql").read_text(encoding="utf-8")
@@ -44,7 +45,6 @@ _SELECT_RUN: Final = """
     WHERE originator_id = %b AND originator_version > %b AND originator_version <= %b
     ORDER BY originator_version
 """
-_SELECT_RUN_BACKWARDS: Final = _SELECT_RUN.rstrip() + " DESC\n"
 _SELECT_LOG: Final = """
     SELECT originator_id, originator_version, topic, state, notification_id FROM stored_events
     WHERE notification_id >= %b AND notification_id <= %b
@@ -122,10 +122,12 @@ class Recorder(library.PostgresApplicationRecorder):
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
         """Return a run's rows in order of version."""
-        bounds = (originator_id, gt or 0, _VERSION_MAX if lte is None else lte)
-        query = _SELECT_RUN_BACKWARDS if desc else _SELECT_RUN
-        rows = self._rows(query, bounds)[:limit]
-        return [StoredEvent(originator_id, *row) for row in rows]
+        rows = self.run_rows(originator_id, gt or 0, lte)
+        return [StoredEvent(originator_id, *row) for row in (reversed(rows) if desc else rows)][:limit]
+
+    def run_rows(self, run_id: UUID | str, after: int = 0, up_to: int | None = None) -> list[RunRow]:
+        """Return (version, topic, state) of a run, in order of version."""
+        return self._rows(_SELECT_RUN, (run_id, after, _VERSION_MAX if up_to is None else up_to))
 
     def select_notifications(
         self,
@@ -139,11 +141,14 @@ class Recorder(library.PostgresApplicationRecorder):
         """Return rows of the whole log in order of position. `topics` is not supported."""
         assert not topics, "the log is read whole"
         first = (start or 0) + (0 if inclusive_of_start else 1)
-        last = _VERSION_MAX if stop is None else stop
-        return [Notification(*row) for row in self._rows(_SELECT_LOG, (first, last, limit))]
+        return [Notification(*row) for row in self.log_rows(first, limit, stop)]
+
+    def log_rows(self, first: int, limit: int, last: int | None = None) -> list[LogRow]:
+        """Return (run id, version, topic, state, position), in order of position."""
+        return self._rows(_SELECT_LOG, (first, _VERSION_MAX if last is None else last, limit))
 
     def _has_version(self, run_id: UUID | str, version: int) -> bool:
-        return bool(self.select_events(run_id, gt=version - 1, lte=version))
+        return bool(self.run_rows(run_id, version - 1, version))
 
     def max_notification_id(self) -> int:
         """Return the last position, 0 for an empty log."""
@@ -154,7 +159,7 @@ class Recorder(library.PostgresApplicationRecorder):
         """Refuse: a subscription can miss events; readers poll the log."""
         raise NotImplementedError("poll select_notifications")
 
-    def _rows(self, query: LiteralString, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _rows(self, query: LiteralString, parameters: Sequence[Any]) -> list[Any]:
         for _ in range(POOL_MAX):  # A restart leaves a pool full of dead connections.
             try:
                 return self._rows_once(query, parameters)
@@ -163,7 +168,7 @@ class Recorder(library.PostgresApplicationRecorder):
                     raise
         return self._rows_once(query, parameters)
 
-    def _rows_once(self, query: LiteralString, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _rows_once(self, query: LiteralString, parameters: Sequence[Any]) -> list[Any]:
         with (
             self.datastore.get_connection() as connection,
             connection.cursor(row_factory=tuple_row, binary=True) as cursor,

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 from eventsourcing.application import Application
@@ -12,8 +12,10 @@ from eventsourcing.domain import EventSourcingError
 from eventsourcing.persistence import Mapper
 from eventsourcing.utils import Environment, EnvType
 
+from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit
 from tachograph.adapters.stores.mapper import EventMapper, entry_from
+from tachograph.adapters.stores.rows import RowReader
 from tachograph.domain.errors import StoreError
 from tachograph.domain.events import Entry, Event, Recorded
 
@@ -47,6 +49,7 @@ class RecordedEventStore:
         with _translated("open"):
             self._log = EventLog(dict(settings))
         self._mapper = self._log.mapper
+        self._reader = cast(RowReader, self._log.recorder)
         self._writer = GroupCommit(self._log.recorder, retry_s)
         self._pid = os.getpid()
         self._closed = False
@@ -73,19 +76,16 @@ class RecordedEventStore:
         self._check_usable()
         last = None if up_to is None else min(up_to, NUMBER_MAX)
         with _translated("read"):
-            rows = self._log.recorder.select_events(run_id, lte=last)
-        return [entry_from(run_id, row.originator_version, row.topic, row.state) for row in rows]
+            rows = self._reader.run_rows(run_id, 0, last)
+        with collector_paused():
+            return [entry_from(run_id, *row) for row in rows]
 
     def read_log(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """Return events of all runs in order; see the port."""
         self._check_usable()
         start, count = min(max(after, 0), NUMBER_MAX), min(max(limit, 0), NUMBER_MAX)
-        with _translated("read"):
-            rows = self._log.recorder.select_notifications(start, count, inclusive_of_start=False)
-        return [
-            entry_from(_uuid(row.originator_id), row.originator_version, row.topic, row.state, row.id)
-            for row in rows
-        ]
+        with _translated("read"), collector_paused():
+            return [entry_from(*row) for row in self._reader.log_rows(start + 1, count)]
 
     def head(self) -> int:
         """Return the position of the last event."""
@@ -122,7 +122,3 @@ def _translated(verb: str) -> Iterator[None]:
 
 def _first_line(exc: Exception) -> str:
     return next(iter(str(exc).splitlines()), type(exc).__name__)
-
-
-def _uuid(value: UUID | str) -> UUID:
-    return value if isinstance(value, UUID) else UUID(value)

@@ -24,6 +24,7 @@ from eventsourcing.persistence import (
 from eventsourcing.utils import Environment, EnvType
 
 from tachograph.adapters.stores.heads import KnownHeads
+from tachograph.adapters.stores.rows import LogRow, RunRow
 from tachograph.adapters.stores.sqlite_file import Datastore
 
 STATEMENT_ROWS_MAX: Final = 2000  # Of 4 parameters each; SQLite takes 32,766.
@@ -32,10 +33,10 @@ SCHEMA: Final = (files(__package__) / "sqlite.sql").read_text(encoding="utf-8")
 _INSERT: Final = "INSERT INTO stored_events (originator_id, originator_version, topic, state) VALUES "
 _SELECT_RUN: Final = (
     "SELECT originator_version, topic, state FROM stored_events WHERE originator_id = ?"
-    " AND originator_version > ? AND originator_version <= ?"
+    " AND originator_version > ? AND originator_version <= ? ORDER BY originator_version"
 )
 _SELECT_LOG: Final = (
-    "SELECT position, originator_id, originator_version, topic, state FROM stored_events"
+    "SELECT originator_id, originator_version, topic, state, position FROM stored_events"
     " WHERE position >= ? AND position <= ? ORDER BY position LIMIT ?"
 )
 _SCHEMA_FOUND: Final = """
@@ -106,12 +107,12 @@ class Recorder(library.SQLiteApplicationRecorder):
         limit: int | None = None,
     ) -> Sequence[StoredEvent]:
         """Return a run's rows in order of version."""
-        order = f" ORDER BY originator_version {'DESC' if desc else 'ASC'} LIMIT ?"
-        bounds = (gt or 0, _VERSION_MAX if lte is None else lte, -1 if limit is None else limit)
-        with self.datastore.transaction(commit=False) as c:
-            c.execute(_SELECT_RUN + order, (_hex(originator_id), *bounds))
-            rows = c.fetchall()
-        return [StoredEvent(originator_id, *row) for row in rows]
+        rows = self.run_rows(originator_id, gt or 0, lte)
+        return [StoredEvent(originator_id, *row) for row in (reversed(rows) if desc else rows)][:limit]
+
+    def run_rows(self, run_id: UUID | str, after: int = 0, up_to: int | None = None) -> list[RunRow]:
+        """Return (version, topic, state) of a run, in order of version."""
+        return self._read(_SELECT_RUN, (_hex(run_id), after, _VERSION_MAX if up_to is None else up_to))
 
     def select_notifications(
         self,
@@ -125,16 +126,30 @@ class Recorder(library.SQLiteApplicationRecorder):
         """Return rows of the whole log in order of position. `topics` is not supported."""
         assert not topics, "the log is read whole"
         first = (start or 0) + (0 if inclusive_of_start else 1)
-        with self.datastore.transaction(commit=False) as c:
-            c.execute(_SELECT_LOG, (first, _VERSION_MAX if stop is None else stop, limit))
-            rows = c.fetchall()
         return [
-            Notification(UUID(run_id), version, topic, state, position)
-            for position, run_id, version, topic, state in rows
+            Notification(run_id, version, topic, state, position)
+            for run_id, version, topic, state, position in self.log_rows(first, limit, stop)
         ]
 
+    def log_rows(self, first: int, limit: int, last: int | None = None) -> list[LogRow]:
+        """Return (run id, version, topic, state, position), in order of position."""
+        rows = self._read(_SELECT_LOG, (first, _VERSION_MAX if last is None else last, limit))
+        run_ids = {run_id: UUID(run_id) for run_id in {row[0] for row in rows}}
+        return [(run_ids[row[0]], *row[1:]) for row in rows]
+
+    def _read(self, statement: str, parameters: Sequence[Any]) -> list[Any]:
+        with self.datastore.get_connection(commit=False) as connection:
+            cursor = connection.cursor().sqlite_cursor
+            cursor.row_factory = None
+            try:
+                return cursor.execute(statement, parameters).fetchall()
+            except sqlite3.OperationalError as exc:
+                raise OperationalError(exc) from exc
+            except sqlite3.Error as exc:
+                raise DatabaseError(exc) from exc
+
     def _has_version(self, run_id: UUID | str, version: int) -> bool:
-        return bool(self.select_events(run_id, gt=version - 1, lte=version))
+        return bool(self.run_rows(run_id, version - 1, version))
 
     def max_notification_id(self) -> int:
         """Return the last position, 0 for an empty log."""

@@ -234,7 +234,7 @@ class TestLocks:
             assert reader.read(RUN) == recorded(history(2))
             reader.close()
 
-    def test_many_processes_create_one_file_at_the_same_time(self, tmp_path: Path) -> None:
+    def test_C105_many_processes_create_one_file_at_the_same_time(self, tmp_path: Path) -> None:
         for attempt in range(2):
             file = tmp_path / f"{attempt}.db"
             reports = appending_processes(f"sqlite:///{file}", processes=6, appends=1)
