@@ -17,7 +17,7 @@ demo: setup
 	$(BIN)/tachograph demo
 
 test: setup
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 test-slow: setup
 	$(BIN)/pytest -m slow

@@ -50,7 +50,6 @@ def store_url(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> s
                 TrustedContext(trace_id=f"t-{number}"),
                 model=ScriptedModel(script_of(text)),
                 store=store,
-                request_id=text.replace("\ud83d", "?"),
             )
         )
     store.close()
