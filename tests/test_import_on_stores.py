@@ -12,7 +12,7 @@ import pytest
 
 from tachograph import open_store
 from tachograph.adapters.running import load
-from tachograph.domain.events import RunStarted
+from tachograph.domain.events import Recorded, RunStarted
 from tachograph.domain.ports import EventStore
 from tachograph.domain.run import state_digest
 
@@ -75,7 +75,9 @@ def digests(store: EventStore) -> dict[UUID, str]:
     after, runs = 0, set[UUID]()
     while batch := store.read_log(after=after, limit=2000):
         runs |= {entry.run_id for entry in batch}
-        sources = [entry.event.source for entry in batch if isinstance(entry.event, RunStarted)]
+        events = [entry.event for entry in batch if isinstance(entry, Recorded)]
+        assert len(events) == len(batch)
+        sources = [event.source for event in events if isinstance(event, RunStarted)]
         assert all(source and len(source.digest) == 64 for source in sources), "each names its file"
         after = batch[-1].position
     return {run_id: state_digest(load(store, run_id)) for run_id in runs}
