@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from tachograph.adapters.collector import collector_paused
+from tachograph.adapters.loading import history_of, load
 from tachograph.adapters.loop import World, drive, record
 from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
 from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import TrustedContext, check_party, check_request_id
-from tachograph.domain.errors import InvalidAgent, RunClosed, RunNotFound, RunOpen, VersionConflict
+from tachograph.domain.errors import InvalidAgent, RunClosed, RunOpen, VersionConflict
 from tachograph.domain.events import Message, Outcome, RunResumed, RunStarted, Terminal
-from tachograph.domain.messages import RequestMessage, conversation
 from tachograph.domain.ports import Clock, EventStore, Ids, Model
-from tachograph.domain.run import RunState, evolve, fold
+from tachograph.domain.run import RunState, evolve
 from tachograph.domain.text import storable
 
 _REQUESTS: Final = uuid5(NAMESPACE_URL, "urn:tachograph:request")
-_CHAIN_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ async def run(
     input: str | Sequence[Message],
     context: TrustedContext,
     *,
-    model: Model,
+    model: Model | None = None,
     store: EventStore | str = DEFAULT_URL,
     request_id: str | None = None,
     continues: UUID | None = None,
@@ -55,11 +53,13 @@ async def run(
     Args:
         input: What the customer said, or several messages.
         context: What the caller's session vouches for.
+        model: Answers in place of the agent's own.
         store: An open store, or the URL of one that is opened and closed here.
         request_id: Makes the call repeatable: the same id and tenant give the same run, whose
             outcome is returned if it has ended.
         continues: A run whose conversation this one goes on with.
     Raises:
+        InvalidAgent: There is no model, neither the agent's nor another.
         InvalidId: The request id is not 1 to 200 printable characters.
         RunOpen: The request's run exists and has not ended.
         RunNotFound: No run of this tenant to continue.
@@ -67,11 +67,11 @@ async def run(
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     with _opened(store) as opened:
-        world = World(opened, model, clock, ids)
+        world = World(opened, _model(agent, model), clock, ids)
         history = (
-            await asyncio.to_thread(_history, opened, agent, continues, context.tenant) if continues else ()
+            await asyncio.to_thread(history_of, opened, agent, continues, context.tenant) if continues else ()
         )
-        run_id = _request_run(context, check_request_id(request_id)) if request_id else ids.run_id()
+        run_id = ids.run_id() if request_id is None else _request_run(context, request_id)
         messages, notes = _storable_input(input)
         started = RunStarted(
             recorded_at=clock.now(),
@@ -100,7 +100,7 @@ async def resume(
     agent: Agent,
     run_id: UUID,
     *,
-    model: Model,
+    model: Model | None = None,
     store: EventStore | str = DEFAULT_URL,
     actor: str = "anonymous",
     reason: str = "its process ended",
@@ -122,14 +122,14 @@ async def resume(
     check_party(actor)
     reason, _ = storable("reason", reason)
     with _opened(store) as opened:
-        world = World(opened, model, clock or SystemClock(), ids or SystemIds())
+        world = World(opened, _model(agent, model), clock or SystemClock(), ids or SystemIds())
         state = await asyncio.to_thread(load, opened, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
         if state.started.agent != agent.name:
             raise InvalidAgent(f"run {run_id} is of agent {state.started.agent}, not {agent.name}")
         continued, tenant = state.started.continues, state.started.context.tenant
-        history = await asyncio.to_thread(_history, opened, agent, continued, tenant) if continued else ()
+        history = await asyncio.to_thread(history_of, opened, agent, continued, tenant) if continued else ()
         taken = RunResumed(recorded_at=world.clock.now(), owner=world.ids.owner(), actor=actor, reason=reason)
         state = await record(world, state, taken)
         return outcome_of(await drive(agent, state, world, history))
@@ -171,21 +171,6 @@ def run_sync(*args: Any, **kwargs: Any) -> RunOutcome:
     return asyncio.run(run(*args, **kwargs))
 
 
-def load(store: EventStore, run_id: UUID, *, up_to: int | None = None) -> RunState:
-    """
-    Rebuild a run from the store.
-
-    Raises:
-        RunNotFound: No such run.
-        CorruptRun: Its events don't fold.
-    """
-    with collector_paused():
-        entries = store.read(run_id, up_to=up_to)
-        if not entries:
-            raise RunNotFound(run_id)
-        return fold(run_id, entries)
-
-
 def outcome_of(state: RunState) -> RunOutcome:
     """Return the outcome of an ended run."""
     terminal = state.terminal
@@ -207,21 +192,16 @@ def _ended(state: RunState) -> RunState:
     return state
 
 
-def _history(store: EventStore, agent: Agent, run_id: UUID, tenant: str) -> tuple[RequestMessage, ...]:
-    """Return the conversation of a tenant's run and of those that it continues, oldest first."""
-    parts: list[tuple[RequestMessage, ...]] = []
-    following: UUID | None = run_id
-    while following is not None and len(parts) < _CHAIN_MAX:
-        state = load(store, following)
-        if state.started.context.tenant != tenant:
-            raise RunNotFound(following)
-        parts.append(conversation(state, agent.shown_max))
-        following = state.started.continues
-    return tuple(message for part in reversed(parts) for message in part)
+def _model(agent: Agent, model: Model | None) -> Model:
+    chosen = model or agent.model
+    if chosen is None:
+        raise InvalidAgent(f"{agent.name} has no model; give it one, or give one to the run")
+    return chosen
 
 
 def _request_run(context: TrustedContext, request_id: str) -> UUID:
-    return uuid5(_REQUESTS, f"{len(context.tenant)}:{context.tenant}:{request_id}")
+    name = f"{len(context.tenant)}:{context.tenant}:{check_request_id(request_id)}"
+    return uuid5(_REQUESTS, name)
 
 
 def _storable_input(

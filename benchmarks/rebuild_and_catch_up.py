@@ -32,11 +32,11 @@ from postgres import available, fresh_database, server  # type: ignore[import-no
 
 from tachograph import Budget, ScriptedModel, open_store, run
 from tachograph.adapters.collector import collector_paused
+from tachograph.adapters.loading import load
 from tachograph.adapters.read_side import open_read_side
 from tachograph.adapters.read_side.placing import PlacedLog
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import Scenario, load_scenario, scenario_names
-from tachograph.adapters.running import load
 from tachograph.adapters.stores.memory import MemoryEventStore
 from tachograph.domain.errors import TachographError
 from tachograph.domain.events import Event, Recorded, RunStarted

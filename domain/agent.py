@@ -5,12 +5,15 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tachograph.domain.budget import Budget
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.errors import InvalidAgent
 from tachograph.domain.tools import TerminalTool, Tool, ToolOffer, permitted
+
+if TYPE_CHECKING:
+    from tachograph.domain.ports import Model
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Agent:
 
     Args:
         allowed: Names of the work tools that this agent may use; None means all of `tools`.
+        model_name: What the record says was asked.
+        model: Answers where a run is not given another one; no part of the definition.
         shown_max: Characters of one tool output that the model sees. The record keeps them all.
         output_max: Bytes of one tool output that are recorded; a larger one is an error.
 
@@ -35,6 +40,7 @@ class Agent:
     allowed: frozenset[str] | None = None
     budget: Budget = field(default_factory=Budget)
     model_name: str = "scripted"
+    model: "Model | None" = field(default=None, compare=False, repr=False)
     shown_max: int = 100_000
     output_max: int = 64_000_000
 

@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from tachograph import open_store
-from tachograph.adapters.running import load
+from tachograph.adapters.loading import load
 from tachograph.domain.events import Recorded, RunStarted
 from tachograph.domain.ports import EventStore
 from tachograph.domain.run import state_digest

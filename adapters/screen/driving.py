@@ -8,6 +8,7 @@ import click
 from pydantic import ValidationError
 
 from tachograph.adapters import running
+from tachograph.adapters.loading import load
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
 from tachograph.adapters.running import RunOutcome
@@ -79,7 +80,7 @@ def resume(settings: Settings, run: str, agent_name: str | None, model_name: str
     """Take an open run over and tell how it goes on. NO if the run was blocked."""
     with opened(settings.store) as store:
         run_id = find_run(store, run)
-        state = running.load(store, run_id)
+        state = load(store, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
         agent = _agent_of(state, agent_name)
@@ -100,7 +101,7 @@ def cancel(settings: Settings, run: str, actor: str) -> int:
         outcome = asyncio.run(running.cancel(find_run(store, run), store=store, actor=actor))
         screen = LiveScreen()
         if settings.as_json:
-            screen.lines([_json(outcome, running.load(store, outcome.run_id))])
+            screen.lines([_json(outcome, load(store, outcome.run_id))])
         else:
             recorded = _counted(outcome.version, "event")
             screen.print(text(f"Run {outcome.run_id} is cancelled; its record has {recorded}."))
@@ -169,7 +170,7 @@ def _carried_out(
         tell(f"Error: {failure.message}", left(settings, store, watched.run_id, resumption))
         return NOT_DONE
     if settings.as_json:
-        screen.lines([_json(outcome, running.load(store, outcome.run_id))])
+        screen.lines([_json(outcome, load(store, outcome.run_id))])
     else:
         _epilogue(screen, settings, outcome, store, fresh=watched.recorded > 0)
     return outcome
@@ -178,7 +179,7 @@ def _carried_out(
 def _epilogue(
     screen: LiveScreen, settings: Settings, outcome: RunOutcome, store: EventStore, *, fresh: bool
 ) -> None:
-    state = running.load(store, outcome.run_id)
+    state = load(store, outcome.run_id)
     totals = state.totals
     if not fresh:
         reason = f", {outcome.reason}" if outcome.reason else ""

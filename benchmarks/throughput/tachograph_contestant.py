@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from workload import PLAN, TERMINAL_TOOL, Workload
 
 import tachograph
-from tachograph.adapters.running import load
+from tachograph.adapters.loading import load
 from tachograph.domain.budget import Usage
 from tachograph.domain.messages import ModelRequest
 from tachograph.domain.ports import AskedCall, ModelReply

@@ -1,12 +1,18 @@
 """The same request is one run, and a run can go on with the conversation of another."""
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
+
+import pytest
 
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.running import RunOutcome, resume, run
 from tachograph.domain.errors import (
+    InvalidAgent,
     ModelError,
     RunNotFound,
     RunOpen,
@@ -25,9 +31,6 @@ from .story import (
     tell,
     turn,
 )
-
-if TYPE_CHECKING:
-    pass
 
 
 class TestRequestIds:
@@ -126,3 +129,23 @@ class TestContinuing:
         told = tell(store, agent(), DONE, continues=theirs.run_id)
         assert isinstance(told.raised, RunNotFound)
         assert told.requests == []
+
+
+class TestModels:
+    def test_an_agent_with_a_model_of_its_own_needs_no_other(self, tmp_path: Path) -> None:
+        """`await tachograph.run(agent, input, context)` is all it takes; the store is a file beside."""
+        clerk = replace(agent(), model=ScriptedModel([DONE]))
+        with contextlib.chdir(tmp_path):
+            outcome = asyncio.run(run(clerk, "Hello", CONTEXT))
+        assert outcome.outcome == "answered"
+        assert (tmp_path / "tachograph.db").exists()
+
+    def test_a_model_given_to_the_run_comes_first(self, store: EventStore) -> None:
+        clerk = replace(agent(), model=ScriptedModel([]))
+        outcome = asyncio.run(run(clerk, "Hello", CONTEXT, model=ScriptedModel([DONE]), store=store))
+        assert outcome.outcome == "answered"
+
+    def test_without_any_model_nothing_is_recorded(self, store: EventStore) -> None:
+        with pytest.raises(InvalidAgent, match="has no model"):
+            asyncio.run(run(agent(), "Hello", CONTEXT, store=store))
+        assert store.head() == 0

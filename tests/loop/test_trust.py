@@ -7,8 +7,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from tachograph import open_store
+from tachograph.adapters.loading import load
 from tachograph.adapters.models.scripted import ScriptedModel
-from tachograph.adapters.running import load, resume
+from tachograph.adapters.running import resume
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import Effect, RunStarted, ToolCall, ToolStarted
 from tachograph.domain.ports import EventStore

@@ -1,0 +1,41 @@
+"""Runs out of a store: one as its state, or a chain of them as the conversation that they held."""
+
+from typing import Final
+from uuid import UUID
+
+from tachograph.adapters.collector import collector_paused
+from tachograph.domain.agent import Agent
+from tachograph.domain.errors import RunNotFound
+from tachograph.domain.messages import RequestMessage, conversation
+from tachograph.domain.ports import EventStore
+from tachograph.domain.run import RunState, fold
+
+_CHAIN_MAX: Final = 1000
+
+
+def load(store: EventStore, run_id: UUID, *, up_to: int | None = None) -> RunState:
+    """
+    Rebuild a run from the store.
+
+    Raises:
+        RunNotFound: No such run.
+        CorruptRun: Its events don't fold.
+    """
+    with collector_paused():
+        entries = store.read(run_id, up_to=up_to)
+        if not entries:
+            raise RunNotFound(run_id)
+        return fold(run_id, entries)
+
+
+def history_of(store: EventStore, agent: Agent, run_id: UUID, tenant: str) -> tuple[RequestMessage, ...]:
+    """Return the conversation of a tenant's run and of those that it continues, oldest first."""
+    parts: list[tuple[RequestMessage, ...]] = []
+    following: UUID | None = run_id
+    while following is not None and len(parts) < _CHAIN_MAX:
+        state = load(store, following)
+        if state.started.context.tenant != tenant:
+            raise RunNotFound(following)
+        parts.append(conversation(state, agent.shown_max))
+        following = state.started.continues
+    return tuple(message for part in reversed(parts) for message in part)
