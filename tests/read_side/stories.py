@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -166,10 +167,8 @@ def append_foreign(store: EventStore, url: str, run: UUID, version: int, kind: s
 def query(url: str, statement: str) -> list[tuple[Any, ...]]:
     """Ask the database itself."""
     if url.startswith("sqlite"):
-        connection = sqlite3.connect(Path(url.removeprefix("sqlite:///")))
-        found = connection.execute(statement).fetchall()
-        connection.close()
-        return found
+        with closing(sqlite3.connect(Path(url.removeprefix("sqlite:///")))) as connection:
+            return connection.execute(statement).fetchall()
     with psycopg.connect(url) as server:
         return server.execute(statement.encode()).fetchall()
 
