@@ -5,6 +5,7 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+
+from tachograph import open_store
+from tachograph.domain.ports import EventStore
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +73,21 @@ class PostgresServer:
         """Drop a database, whoever is still connected to it."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    @contextmanager
+    def passwords_asked_for(self, user: str, password: str) -> Iterator[None]:
+        """Make a user who needs a password."""
+        rules = self.folder / "pg_hba.conf"
+        before = rules.read_text()
+        self.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
+        rules.write_text(f"local all {user} scram-sha-256\n{before}")
+        self.reload()
+        try:
+            yield
+        finally:
+            rules.write_text(before)
+            self.reload()
+            self.execute(f"DROP ROLE {user}")
 
     def stop(self) -> None:
         """Stop the server at once, as a restart does: every session is ended."""
@@ -146,6 +165,22 @@ def database_url(request: pytest.FixtureRequest) -> str:
     """The URL of an empty store in a database, one of each kind."""
     url: str = request.getfixturevalue(_URLS[request.param])
     return url
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[EventStore]:
+    """An empty store of each kind."""
+    opened = open_store(store_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[EventStore]:
+    """An empty store in a database of each kind."""
+    opened = open_store(database_url)
+    yield opened
+    opened.close()
 
 
 _URLS = {"sqlite": "sqlite_url", "postgres": "postgres_schema_url"}

@@ -17,7 +17,6 @@ from eventsourcing import postgres as library
 from eventsourcing.persistence import (
     InfrastructureFactory,
     IntegrityError,
-    Notification,
     OperationalError,
     StoredEvent,
 )
@@ -27,7 +26,7 @@ from psycopg_pool import PoolTimeout
 
 from tachograph.adapters.stores.heads import KnownHeads
 from tachograph.adapters.stores.postgres_server import POOL_MAX, Datastore
-from tachograph.adapters.stores.rows import LogRow, RunRow
+from tachograph.adapters.stores.rows import LogRow, RowRecorder, RunRow
 
 SCHEMA: Final = (files(__package__) / "postgres.sql").read_text(encoding="utf-8")
 ROLES: Final = (files(__package__) / "postgres_roles.sql").read_text(encoding="utf-8")
@@ -61,7 +60,7 @@ _SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 0)"
 _VERSION_MAX: Final = 2**62
 
 
-class Recorder(library.PostgresApplicationRecorder):
+class Recorder(RowRecorder, library.PostgresApplicationRecorder):
     """The event log in one table."""
 
     datastore: Datastore
@@ -70,7 +69,7 @@ class Recorder(library.PostgresApplicationRecorder):
         self, datastore: library.PostgresDatastore, *, events_table_name: str = "stored_events"
     ) -> None:
         super().__init__(datastore, events_table_name=events_table_name)
-        self._heads = KnownHeads(self._has_version)
+        self._heads = KnownHeads(self.has_version)
 
     def create_table(self) -> None:
         """Create the schema if it isn't there; a role that may not create one can still use it."""
@@ -112,43 +111,13 @@ class Recorder(library.PostgresApplicationRecorder):
         self._heads.learn(stored_events)
         return positions
 
-    def select_events(
-        self,
-        originator_id: UUID | str,
-        *,
-        gt: int | None = None,
-        lte: int | None = None,
-        desc: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[StoredEvent]:
-        """Return a run's rows in order of version."""
-        rows = self.run_rows(originator_id, gt or 0, lte)
-        return [StoredEvent(originator_id, *row) for row in (reversed(rows) if desc else rows)][:limit]
-
     def run_rows(self, run_id: UUID | str, after: int = 0, up_to: int | None = None) -> list[RunRow]:
         """Return (version, topic, state) of a run, in order of version."""
         return self._rows(_SELECT_RUN, (run_id, after, _VERSION_MAX if up_to is None else up_to))
 
-    def select_notifications(
-        self,
-        start: int | None,
-        limit: int,
-        stop: int | None = None,
-        topics: Sequence[str] = (),
-        *,
-        inclusive_of_start: bool = True,
-    ) -> Sequence[Notification]:
-        """Return rows of the whole log in order of position. `topics` is not supported."""
-        assert not topics, "the log is read whole"
-        first = (start or 0) + (0 if inclusive_of_start else 1)
-        return [Notification(*row) for row in self.log_rows(first, limit, stop)]
-
     def log_rows(self, first: int, limit: int, last: int | None = None) -> list[LogRow]:
         """Return (run id, version, topic, state, position), in order of position."""
         return self._rows(_SELECT_LOG, (first, _VERSION_MAX if last is None else last, limit))
-
-    def _has_version(self, run_id: UUID | str, version: int) -> bool:
-        return bool(self.run_rows(run_id, version - 1, version))
 
     def max_notification_id(self) -> int:
         """Return the last position, 0 for an empty log."""

@@ -15,7 +15,7 @@ from eventsourcing.utils import Environment, EnvType
 from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit
 from tachograph.adapters.stores.mapper import EventMapper, entry_from
-from tachograph.adapters.stores.rows import RowReader
+from tachograph.adapters.stores.rows import RowRecorder
 from tachograph.domain.errors import StoreError
 from tachograph.domain.events import Entry, Event, Recorded
 
@@ -49,7 +49,7 @@ class RecordedEventStore:
         with _translated("open"):
             self._log = EventLog(dict(settings))
         self._mapper = self._log.mapper
-        self._reader = cast(RowReader, self._log.recorder)
+        self._rows = cast(RowRecorder, self._log.recorder)
         self._writer = GroupCommit(self._log.recorder, retry_s)
         self._pid = os.getpid()
         self._closed = False
@@ -76,7 +76,7 @@ class RecordedEventStore:
         self._check_usable()
         last = None if up_to is None else min(up_to, NUMBER_MAX)
         with _translated("read"):
-            rows = self._reader.run_rows(run_id, 0, last)
+            rows = self._rows.run_rows(run_id, 0, last)
         with collector_paused():
             return [entry_from(run_id, *row) for row in rows]
 
@@ -85,7 +85,7 @@ class RecordedEventStore:
         self._check_usable()
         start, count = min(max(after, 0), NUMBER_MAX), min(max(limit, 0), NUMBER_MAX)
         with _translated("read"), collector_paused():
-            return [entry_from(*row) for row in self._reader.log_rows(start + 1, count)]
+            return [entry_from(*row) for row in self._rows.log_rows(start + 1, count)]
 
     def head(self) -> int:
         """Return the position of the last event."""

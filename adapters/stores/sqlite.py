@@ -17,14 +17,13 @@ from eventsourcing import sqlite as library
 from eventsourcing.persistence import (
     DatabaseError,
     IntegrityError,
-    Notification,
     OperationalError,
     StoredEvent,
 )
 from eventsourcing.utils import Environment, EnvType
 
 from tachograph.adapters.stores.heads import KnownHeads
-from tachograph.adapters.stores.rows import LogRow, RunRow
+from tachograph.adapters.stores.rows import LogRow, RowRecorder, RunRow
 from tachograph.adapters.stores.sqlite_file import Datastore
 
 STATEMENT_ROWS_MAX: Final = 2000  # Of 4 parameters each; SQLite takes 32,766.
@@ -47,14 +46,14 @@ _SCHEMA_FOUND: Final = """
 _VERSION_MAX: Final = 2**62
 
 
-class Recorder(library.SQLiteApplicationRecorder):
+class Recorder(RowRecorder, library.SQLiteApplicationRecorder):
     """The event log in one table."""
 
     datastore: Datastore
 
     def __init__(self, datastore: library.SQLiteDatastore, events_table_name: str = "stored_events") -> None:
         super().__init__(datastore, events_table_name)
-        self._heads = KnownHeads(self._has_version)
+        self._heads = KnownHeads(self.has_version)
 
     def construct_create_table_statements(self) -> list[str]:
         """Return the schema's statements."""
@@ -97,39 +96,9 @@ class Recorder(library.SQLiteApplicationRecorder):
         self._heads.learn(stored_events)
         return positions
 
-    def select_events(
-        self,
-        originator_id: UUID | str,
-        *,
-        gt: int | None = None,
-        lte: int | None = None,
-        desc: bool = False,
-        limit: int | None = None,
-    ) -> Sequence[StoredEvent]:
-        """Return a run's rows in order of version."""
-        rows = self.run_rows(originator_id, gt or 0, lte)
-        return [StoredEvent(originator_id, *row) for row in (reversed(rows) if desc else rows)][:limit]
-
     def run_rows(self, run_id: UUID | str, after: int = 0, up_to: int | None = None) -> list[RunRow]:
         """Return (version, topic, state) of a run, in order of version."""
         return self._read(_SELECT_RUN, (_hex(run_id), after, _VERSION_MAX if up_to is None else up_to))
-
-    def select_notifications(
-        self,
-        start: int | None,
-        limit: int,
-        stop: int | None = None,
-        topics: Sequence[str] = (),
-        *,
-        inclusive_of_start: bool = True,
-    ) -> Sequence[Notification]:
-        """Return rows of the whole log in order of position. `topics` is not supported."""
-        assert not topics, "the log is read whole"
-        first = (start or 0) + (0 if inclusive_of_start else 1)
-        return [
-            Notification(run_id, version, topic, state, position)
-            for run_id, version, topic, state, position in self.log_rows(first, limit, stop)
-        ]
 
     def log_rows(self, first: int, limit: int, last: int | None = None) -> list[LogRow]:
         """Return (run id, version, topic, state, position), in order of position."""
@@ -147,9 +116,6 @@ class Recorder(library.SQLiteApplicationRecorder):
                 raise OperationalError(exc) from exc
             except sqlite3.Error as exc:
                 raise DatabaseError(exc) from exc
-
-    def _has_version(self, run_id: UUID | str, version: int) -> bool:
-        return bool(self.run_rows(run_id, version - 1, version))
 
     def max_notification_id(self) -> int:
         """Return the last position, 0 for an empty log."""

@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,7 +106,7 @@ class TestServers:
             assert "postgresql://app:***@127.0.0.1:1/shop" in told.err
 
     def test_a_wrong_password(self, call_process: Call, postgres_server: "PostgresServer") -> None:
-        with passwords_asked_for(postgres_server, "cli_user", "right"):
+        with postgres_server.passwords_asked_for("cli_user", "right"):
             url = postgres_server.url(user="cli_user", password="s3cret")
             for words in (("runs",), ("db", "check")):
                 told = call_process(*words, "--store", url)
@@ -186,19 +185,3 @@ class TestPipes:
 )
 def test_no_message_shows_a_password(text: str, url: str, shown: str) -> None:
     assert without_secrets(text, url) == shown
-
-
-@contextmanager
-def passwords_asked_for(server: "PostgresServer", user: str, password: str) -> Iterator[None]:
-    """Make a user who needs a password."""
-    rules = server.folder / "pg_hba.conf"
-    before = rules.read_text()
-    server.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
-    rules.write_text(f"local all {user} scram-sha-256\n{before}")
-    server.reload()
-    try:
-        yield
-    finally:
-        rules.write_text(before)
-        server.reload()
-        server.execute(f"DROP ROLE {user}")

@@ -5,27 +5,10 @@ from typing import Any
 
 import pytest
 
-from tachograph import open_store
 from tachograph.adapters.read_side import ReadSide, open_read_side
 from tachograph.domain.ports import EventStore
 
 OpenReadSide = Callable[..., ReadSide]
-
-
-@pytest.fixture
-def store(store_url: str) -> Iterator[EventStore]:
-    """An empty store of each kind."""
-    opened = open_store(store_url)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[EventStore]:
-    """An empty store in a database of each kind."""
-    opened = open_store(database_url)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

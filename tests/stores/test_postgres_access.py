@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -32,27 +31,11 @@ def store(url: str) -> Iterator[RecordedEventStore]:
     store.close()
 
 
-@contextmanager
-def passwords_asked_for(server: "PostgresServer", user: str, password: str) -> Iterator[None]:
-    """Make a user who needs a password."""
-    rules = server.folder / "pg_hba.conf"
-    before = rules.read_text()
-    server.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
-    rules.write_text(f"local all {user} scram-sha-256\n{before}")
-    server.reload()
-    try:
-        yield
-    finally:
-        rules.write_text(before)
-        server.reload()
-        server.execute(f"DROP ROLE {user}")
-
-
 class TestAccess:
     def test_a_wrong_password_is_said_at_once_and_never_shown(
         self, postgres_server: "PostgresServer"
     ) -> None:
-        with passwords_asked_for(postgres_server, "app", "right"):
+        with postgres_server.passwords_asked_for("app", "right"):
             wrong = postgres_server.url(user="app", password="s3cret")
             with pytest.raises(StoreError, match='password authentication failed for user "app"') as caught:
                 open_store(wrong)
