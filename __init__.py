@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from tachograph.domain.tools import Tool as Tool
     from tachograph.domain.tools import ToolContext as ToolContext
     from tachograph.domain.tools import tool as tool
+    from tachograph.domain.why.declared import Evidence as Evidence
+    from tachograph.domain.why.declared import From as From
 
 _HOMES = {
     "Agent": "domain.agent",
     "Budget": "domain.budget",
+    "Evidence": "domain.why.declared",
+    "From": "domain.why.declared",
     "RunOutcome": "adapters.running",
     "ScriptedModel": "adapters.models.scripted",
     "TerminalTool": "domain.tools",

@@ -6,7 +6,7 @@ from uuid import UUID
 from tachograph.adapters.collector import collector_paused
 from tachograph.domain.agent import Agent
 from tachograph.domain.errors import RunNotFound
-from tachograph.domain.messages import RequestMessage, conversation
+from tachograph.domain.messages import History
 from tachograph.domain.ports import EventStore
 from tachograph.domain.run import RunState, fold
 
@@ -28,14 +28,19 @@ def load(store: EventStore, run_id: UUID, *, up_to: int | None = None) -> RunSta
         return fold(run_id, entries)
 
 
-def history_of(store: EventStore, agent: Agent, run_id: UUID, tenant: str) -> tuple[RequestMessage, ...]:
-    """Return the conversation of a tenant's run and of those that it continues, oldest first."""
-    parts: list[tuple[RequestMessage, ...]] = []
+def history_of(store: EventStore, agent: Agent, run_id: UUID, tenant: str) -> History:
+    """
+    Return a tenant's run and those that it continues.
+
+    Raises:
+        RunNotFound: One of them is not there, or another tenant's.
+    """
+    runs: list[RunState] = []
     following: UUID | None = run_id
-    while following is not None and len(parts) < _CHAIN_MAX:
+    while following is not None and len(runs) < _CHAIN_MAX:
         state = load(store, following)
         if state.started.context.tenant != tenant:
             raise RunNotFound(following)
-        parts.append(conversation(state, agent.shown_max))
+        runs.append(state)
         following = state.started.continues
-    return tuple(message for part in reversed(parts) for message in part)
+    return History(tuple(reversed(runs)), agent.shown_max)

@@ -14,7 +14,7 @@ from tachograph.domain.arguments import arguments_digest
 from tachograph.domain.calls import ReadyCall, RefusedCall
 from tachograph.domain.errors import RunTakenOver, VersionConflict
 from tachograph.domain.events import CallRequest, Event, ModelTurn, Terminal, ToolCall, ToolError, ToolStarted
-from tachograph.domain.messages import ModelRequest, RequestMessage
+from tachograph.domain.messages import NO_HISTORY, History, ModelRequest
 from tachograph.domain.next_action import AskModel, ExecuteCalls, Finish, next_action
 from tachograph.domain.ports import Clock, EventStore, Ids, Model
 from tachograph.domain.run import RunState, evolve
@@ -32,9 +32,7 @@ class World:
     ids: Ids = field(default_factory=SystemIds)
 
 
-async def drive(
-    agent: Agent, run: RunState, world: World, history: tuple[RequestMessage, ...] = ()
-) -> RunState:
+async def drive(agent: Agent, run: RunState, world: World, history: History = NO_HISTORY) -> RunState:
     """
     Carry an open run to its end and return its last state.
 
@@ -139,6 +137,7 @@ async def carry_out(call: ReadyCall | RefusedCall, agent: Agent, run: RunState, 
             arguments=call.canonical,
             output=result.output,
             duration_ms=duration_ms,
+            declared=dict(call.declared) or None,
         )
         return await record(world, run, event)
     run = await record(world, run, _error(key, name, result, duration_ms, world))
@@ -156,6 +155,7 @@ def end(finish: Finish, run: RunState, world: World) -> Terminal:
         call_key=finish.call.call_key if finish.call else None,
         tool=finish.call.name if finish.call else None,
         arguments=finish.arguments,
+        provenance=finish.provenance,
         totals=run.totals,
     )
 

@@ -15,6 +15,7 @@ from tachograph.domain.agent import Agent
 from tachograph.domain.context import TrustedContext, check_party, check_request_id
 from tachograph.domain.errors import InvalidAgent, RunClosed, RunOpen, VersionConflict
 from tachograph.domain.events import Message, Outcome, RunResumed, RunStarted, Terminal
+from tachograph.domain.messages import NO_HISTORY
 from tachograph.domain.ports import Clock, EventStore, Ids, Model
 from tachograph.domain.run import RunState, evolve
 from tachograph.domain.text import storable
@@ -68,9 +69,9 @@ async def run(
     clock, ids = clock or SystemClock(), ids or SystemIds()
     with _opened(store) as opened:
         world = World(opened, _model(agent, model), clock, ids)
-        history = (
-            await asyncio.to_thread(history_of, opened, agent, continues, context.tenant) if continues else ()
-        )
+        history = NO_HISTORY
+        if continues is not None:
+            history = await asyncio.to_thread(history_of, opened, agent, continues, context.tenant)
         run_id = ids.run_id() if request_id is None else _request_run(context, request_id)
         messages, notes = _storable_input(input)
         started = RunStarted(
@@ -128,8 +129,10 @@ async def resume(
             raise RunClosed(run_id, state.terminal.outcome)
         if state.started.agent != agent.name:
             raise InvalidAgent(f"run {run_id} is of agent {state.started.agent}, not {agent.name}")
-        continued, tenant = state.started.continues, state.started.context.tenant
-        history = await asyncio.to_thread(history_of, opened, agent, continued, tenant) if continued else ()
+        history = NO_HISTORY
+        if state.started.continues is not None:
+            tenant = state.started.context.tenant
+            history = await asyncio.to_thread(history_of, opened, agent, state.started.continues, tenant)
         taken = RunResumed(recorded_at=world.clock.now(), owner=world.ids.owner(), actor=actor, reason=reason)
         state = await record(world, state, taken)
         return outcome_of(await drive(agent, state, world, history))

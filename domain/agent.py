@@ -11,6 +11,7 @@ from tachograph.domain.budget import Budget
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.errors import InvalidAgent
 from tachograph.domain.tools import TerminalTool, Tool, ToolOffer, permitted
+from tachograph.domain.why.declared import sources_of, stated_sources
 
 if TYPE_CHECKING:
     from tachograph.domain.ports import Model
@@ -27,9 +28,12 @@ class Agent:
         model: Answers where a run is not given another one; no part of the definition.
         shown_max: Characters of one tool output that the model sees. The record keeps them all.
         output_max: Bytes of one tool output that are recorded; a larger one is an error.
+        evidence_gate: Whether a terminal call is refused when an argument that its tool declares as
+            `From` or `Evidence` has no evidence.
 
     Raises:
-        InvalidAgent: A blank or doubled name, no terminal, or an `allowed` name that doesn't exist.
+        InvalidAgent: A blank or doubled name, no terminal, an `allowed` name that doesn't exist, or a
+            source that no tool of the agent is.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Agent:
     model: "Model | None" = field(default=None, compare=False, repr=False)
     shown_max: int = 100_000
     output_max: int = 64_000_000
+    evidence_gate: bool = False
 
     def __post_init__(self) -> None:
         names = [tool.name for tool in self.tools] + [tool.name for tool in self.terminals]
@@ -55,6 +60,10 @@ class Agent:
             raise InvalidAgent(f"{self.name}: two tools are named {', '.join(sorted(doubled))}")
         if self.allowed is not None and not self.allowed <= {tool.name for tool in self.tools}:
             raise InvalidAgent(f"{self.name}: `allowed` names a tool that isn't in `tools`")
+        offered: list[Tool | TerminalTool] = [*self.tools, *self.terminals]
+        for tool in offered:
+            for source in sources_of(tool.arguments) - set(names):
+                raise InvalidAgent(f"{self.name}: {tool.name} takes a value from {source}, which is no tool")
 
     @cached_property
     def tools_by_name(self) -> dict[str, Tool]:
@@ -91,6 +100,7 @@ class Agent:
                 "output_max": self.output_max,
                 "catalogue": self._catalogue,
             }
+            | ({"evidence_gate": True} if self.evidence_gate else {})
         )
 
     def offers(self, trusted: TrustedContext) -> tuple[ToolOffer, ...]:
@@ -119,6 +129,7 @@ class Agent:
                 "timeout_s": tool.timeout_s,
                 "permission": tool.permission,
             }
+            | _declarations(tool)
             for tool in self.tools
         ] + [
             {
@@ -127,8 +138,15 @@ class Agent:
                 "schema": terminal.schema,
                 "outcome": terminal.outcome,
             }
+            | _declarations(terminal)
             for terminal in self.terminals
         ]
+
+
+def _declarations(tool: Tool | TerminalTool) -> dict[str, Any]:
+    """Return what a tool says about its arguments beyond its schema."""
+    stated = stated_sources(tool.arguments)
+    return {"sources": stated} if stated else {}
 
 
 def _digest(value: object) -> str:

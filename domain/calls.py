@@ -1,5 +1,6 @@
 """The checks that a call passes before its handler runs."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pydantic import BaseModel
@@ -9,16 +10,24 @@ from tachograph.domain.arguments import ArgumentsRefused, canonical_arguments, p
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import CallRequest, ErrorCode
 from tachograph.domain.tools import Tool, permitted
+from tachograph.domain.why.declared import declared_of
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyCall:
-    """A call that passed every check. `canonical`: its validated arguments as JSON text."""
+    """
+    A call that passed every check.
+
+    Args:
+        canonical: Its validated arguments as JSON text.
+        declared: What the tool says about them, by pointer.
+    """
 
     request: CallRequest
     tool: Tool
     arguments: BaseModel
     canonical: str
+    declared: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,8 @@ def check_call(agent: Agent, trusted: TrustedContext, call: CallRequest) -> Read
         return RefusedCall(call, "not_allowed", f"{tool.name} may not be used in this run.")
     try:
         arguments = parse_arguments(call.arguments, tool.arguments)
-        return ReadyCall(call, tool, arguments, canonical_arguments(arguments))
+        canonical = canonical_arguments(arguments)
+        return ReadyCall(call, tool, arguments, canonical, declared_of(arguments, canonical))
     except ArgumentsRefused as refused:
         return RefusedCall(call, refused.code, str(refused))
 

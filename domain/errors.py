@@ -5,6 +5,7 @@ TachographError            every error this package raises on purpose
 │   └── CorruptRun         history breaks an invariant (run_id, version)
 ├── UnknownEvent           a stored name or schema version without a reader (stored_name)
 ├── RunNotFound            no such run in this store (run_id)
+├── CallNotFound           the run has no such call (run_id, call_key)
 ├── RunClosed              the run has ended already (run_id)
 ├── RunOpen                the run is under way already (run_id)
 ├── RunTakenOver           another process resumed the run; this one stopped (run_id)
@@ -14,7 +15,11 @@ TachographError            every error this package raises on purpose
 └── ImportRejected         a foreign file does not have the form it should have
 """
 
+from collections.abc import Sequence
+from typing import Final
 from uuid import UUID
+
+_KEYS_SHOWN_MAX: Final = 20
 
 
 class TachographError(Exception):
@@ -58,6 +63,16 @@ class RunNotFound(TachographError):
     def __init__(self, run_id: UUID | str) -> None:
         super().__init__(f"no run {run_id} in this store; `tachograph runs` lists them")
         self.run_id = run_id
+
+
+class CallNotFound(TachographError):
+    """The run has no call with that key."""
+
+    def __init__(self, run_id: UUID, call_key: str, known: Sequence[str]) -> None:
+        shown = ", ".join(known[:_KEYS_SHOWN_MAX]) + (", ..." if len(known) > _KEYS_SHOWN_MAX else "")
+        super().__init__(f"run {run_id} has no call {call_key[:20]!r}; its calls: {shown or 'none'}")
+        self.run_id = run_id
+        self.call_key = call_key
 
 
 class RunClosed(TachographError):

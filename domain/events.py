@@ -42,6 +42,7 @@ ErrorCode = Literal[
     "unserializable_output",
     "output_too_large",
     "outcome_unknown",
+    "unsupported_argument",
 ]
 
 
@@ -154,7 +155,11 @@ class ToolStarted(RunEvent):
 
 
 class ToolCall(RunEvent):
-    """A call succeeded. `arguments` and `output` are JSON text; the model saw `output`."""
+    """
+    A call succeeded. `arguments` and `output` are JSON text; the model saw `output`.
+
+    `declared`: what the tool says about its arguments, by pointer (`why/declared.py`).
+    """
 
     kind: ClassVar[str] = "tool_call"
 
@@ -163,6 +168,7 @@ class ToolCall(RunEvent):
     arguments: PersonalText
     output: PersonalText
     duration_ms: int = Field(ge=0)
+    declared: Annotated[dict[str, str] | None, PERSONAL] = None
 
 
 class ToolError(RunEvent):
@@ -188,6 +194,22 @@ class RunResumed(RunEvent):
     reason: str
 
 
+class Provenance(BaseModel):
+    """
+    The verdicts on a terminal call's arguments as they stood when the run ended, by pointer.
+
+    Args:
+        version: Of the rules that they were found by.
+        declared: What the tool says about its arguments.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: int
+    declared: Annotated[dict[str, str], PERSONAL]
+    verdicts: Annotated[dict[str, str], PERSONAL]
+
+
 class Terminal(RunEvent):
     """The run ended. `arguments` is JSON text of the terminal call that ended it, if one did."""
 
@@ -199,6 +221,7 @@ class Terminal(RunEvent):
     tool: str | None = None
     arguments: Annotated[str | None, PERSONAL] = None
     actor: Annotated[str | None, PERSONAL] = None
+    provenance: Provenance | None = None
     totals: Totals
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from pydantic import TypeAdapter
@@ -25,6 +26,27 @@ class RequestMessage(NamedTuple):
     provider_id: str | None = None
     is_error: bool = False
     provider_state: str | None = None
+
+
+@dataclass(frozen=True)
+class History:
+    """
+    The runs that a run goes on from, oldest first.
+
+    Args:
+        shown_max: Characters of one output that the model sees.
+    """
+
+    runs: tuple[RunState, ...] = ()
+    shown_max: int = 100_000
+
+    @cached_property
+    def messages(self) -> tuple[RequestMessage, ...]:
+        """What was said in all of them."""
+        return tuple(message for run in self.runs for message in conversation(run, self.shown_max))
+
+
+NO_HISTORY: Final = History()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +78,14 @@ class ModelRequest:
 _MESSAGES: Final = TypeAdapter(tuple[RequestMessage, ...])
 
 
-def request(agent: Agent, run: RunState, history: tuple[RequestMessage, ...] = ()) -> ModelRequest:
-    """Return the next request of a run. `history`: what runs that it continues have said."""
+def request(agent: Agent, run: RunState, history: History = NO_HISTORY) -> ModelRequest:
+    """Return the next request of a run."""
     return ModelRequest(
         step=len(run.steps) + 1,
         model=agent.model_name,
         instructions=agent.instructions,
         tools=agent.offers(run.started.context),
-        messages=history + conversation(run, agent.shown_max),
+        messages=history.messages + conversation(run, agent.shown_max),
         catalogue_digest=agent.catalogue_digest,
     )
 

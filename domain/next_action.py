@@ -7,9 +7,12 @@ from tachograph.domain.agent import Agent
 from tachograph.domain.arguments import ArgumentsRefused, canonical_arguments, parse_arguments
 from tachograph.domain.budget import call_limit_reached, turn_limit_reached
 from tachograph.domain.calls import ReadyCall, RefusedCall, check_call
-from tachograph.domain.events import CallRequest, ErrorCode, Outcome
-from tachograph.domain.messages import ModelRequest, RequestMessage, request
+from tachograph.domain.events import CallRequest, ErrorCode, Outcome, Provenance
+from tachograph.domain.messages import NO_HISTORY, History, ModelRequest, request
 from tachograph.domain.run import RunState, Step
+from tachograph.domain.why.declared import declared_of
+from tachograph.domain.why.gate import refusal
+from tachograph.domain.why.judging import JUDGED_BY, judge
 
 IN_DOUBT: Final = (
     "The process that ran this call died before it could record the result. It may have taken "
@@ -35,27 +38,34 @@ class ExecuteCalls:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """End the run. `arguments` is canonical JSON text of the terminal call, if one ends it."""
+    """
+    End the run.
+
+    Args:
+        arguments: Canonical JSON text of the terminal call, if one ends it.
+        provenance: The verdicts on them.
+    """
 
     outcome: Outcome
     reason: str | None = None
     call: CallRequest | None = None
     arguments: str | None = None
+    provenance: Provenance | None = None
 
 
 Action = AskModel | ExecuteCalls | Finish
 
 
-def next_action(agent: Agent, run: RunState, history: tuple[RequestMessage, ...] = ()) -> Action:
+def next_action(agent: Agent, run: RunState, history: History = NO_HISTORY) -> Action:
     """
     Choose the next step of an open run from its recorded history alone.
 
     Args:
-        history: Messages of the runs that this one continues.
+        history: The runs that this one continues.
     """
     assert run.terminal is None, "an ended run has no next action"
     if run.steps:
-        decided = _after_step(agent, run, run.steps[-1])
+        decided = _after_step(agent, run, run.steps[-1], history)
         if decided is not None:
             return decided
     limit = turn_limit_reached(run.started.budget, len(run.steps), lambda: run.totals, run.wall_s)
@@ -64,7 +74,7 @@ def next_action(agent: Agent, run: RunState, history: tuple[RequestMessage, ...]
     return AskModel(request(agent, run, history))
 
 
-def _after_step(agent: Agent, run: RunState, step: Step) -> Action | None:
+def _after_step(agent: Agent, run: RunState, step: Step, history: History) -> Action | None:
     """Classify the last turn whole, before any of its calls runs. None: the model goes on."""
     turn = step.turn
     if any(getattr(result, "code", None) == "outcome_unknown" for result in step.results):
@@ -87,7 +97,7 @@ def _after_step(agent: Agent, run: RunState, step: Step) -> Action | None:
     if terminals and len(turn.calls) > 1:
         return Finish("blocked", "ambiguous_terminal_calls")
     if terminals:
-        return _terminal(agent, terminals[0])
+        return _terminal(agent, run, history, terminals[0])
     return _work(agent, run, pending)
 
 
@@ -95,13 +105,21 @@ def _refuse_all(pending: tuple[CallRequest, ...], code: ErrorCode, message: str)
     return ExecuteCalls(tuple(RefusedCall(call, code, message) for call in pending))
 
 
-def _terminal(agent: Agent, call: CallRequest) -> Finish | ExecuteCalls:
+def _terminal(agent: Agent, run: RunState, history: History, call: CallRequest) -> Finish | ExecuteCalls:
     terminal = agent.terminals_by_name[call.name]
     try:
-        arguments = canonical_arguments(parse_arguments(call.arguments, terminal.arguments))
+        arguments = parse_arguments(call.arguments, terminal.arguments)
+        canonical = canonical_arguments(arguments)
     except ArgumentsRefused as refused:
         return ExecuteCalls((RefusedCall(call, refused.code, str(refused)),))
-    return Finish(terminal.outcome, None, call, arguments)
+    declared = declared_of(arguments, canonical)
+    judged = judge((*history.runs, run), canonical, declared)
+    refused_for = refusal(judged) if agent.evidence_gate else None
+    if refused_for is not None:
+        return ExecuteCalls((RefusedCall(call, "unsupported_argument", refused_for),))
+    verdicts: dict[str, str] = {argument.pointer: argument.verdict for argument in judged}
+    provenance = Provenance(version=JUDGED_BY, declared=declared, verdicts=verdicts)
+    return Finish(terminal.outcome, None, call, canonical, provenance)
 
 
 def _work(agent: Agent, run: RunState, pending: tuple[CallRequest, ...]) -> Action:

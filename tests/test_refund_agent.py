@@ -711,7 +711,7 @@ def driven(scenario: Scenario, agent: Agent = refund_agent) -> RunState:
                 events = [turn(action, reply)]
             case ExecuteCalls(calls):
                 events = [executed(call, scenario.context) for call in calls]
-            case Finish(outcome, reason, call, arguments):
+            case Finish(outcome, reason, call, arguments, provenance):
                 events = [
                     Terminal(
                         recorded_at=NOW,
@@ -720,6 +720,7 @@ def driven(scenario: Scenario, agent: Agent = refund_agent) -> RunState:
                         call_key=call.call_key if call else None,
                         tool=call.name if call else None,
                         arguments=arguments,
+                        provenance=provenance,
                         totals=Totals(),
                     )
                 ]

@@ -131,6 +131,7 @@ refund_agent: Final = Agent(
     instructions=INSTRUCTIONS,
     tools=(policy_search, order_read, refund_preview),
     terminals=(answer_user, ask_clarification, request_refund_approval, request_handoff),
+    evidence_gate=True,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tachograph.adapters.refund.money import InvalidMoney, money
+from tachograph.domain.why.declared import Evidence, From
 
 RefundReason = Literal["changed_mind", "faulty", "damaged_on_arrival", "not_as_described", "wrong_item"]
 
@@ -50,20 +51,22 @@ class PolicySearch(_Arguments):
 class OrderRead(_Arguments):
     """The order to read."""
 
-    order_id: OrderId
+    order_id: Annotated[OrderId, Evidence()]
 
 
 class RefundItem(_Arguments):
     """Pieces of one item of the order."""
 
-    item_id: str = Field(min_length=1, max_length=40, description="The item's id as order_read gives it.")
+    item_id: Annotated[str, Evidence()] = Field(
+        min_length=1, max_length=40, description="The item's id as order_read gives it."
+    )
     quantity: int = Field(default=1, ge=1, le=1000, description="How many pieces come back.")
 
 
 class RefundPreview(_Arguments):
     """What is to be refunded, and why."""
 
-    order_id: OrderId
+    order_id: Annotated[OrderId, Evidence()]
     reason_code: RefundReason = Field(description="Why the customer wants the money back.")
     items: tuple[RefundItem, ...] = Field(
         default=(), max_length=50, description="What comes back; leave it out for all that is still there."
@@ -89,14 +92,18 @@ class AskClarification(_Arguments):
 class RequestRefundApproval(_Arguments):
     """The refund that a person is asked to approve, exactly as previewed."""
 
-    order_id: OrderId
-    preview_digest: str = Field(
+    order_id: Annotated[OrderId, From("refund_preview", "/order_id")]
+    preview_digest: Annotated[str, From("refund_preview", "/preview_digest")] = Field(
         pattern=r"^[0-9a-f]{64}$", description="preview_digest of the refund_preview, unchanged."
     )
-    amount: Amount
-    currency: str = Field(pattern=r"^[A-Z]{3}$", description="The currency of the preview, such as USD.")
-    reason_code: RefundReason = Field(description="The reason that was previewed.")
-    explanation: str = Field(
+    amount: Annotated[Amount, From("refund_preview", "/amount")]
+    currency: Annotated[str, From("refund_preview", "/currency")] = Field(
+        pattern=r"^[A-Z]{3}$", description="The currency of the preview, such as USD."
+    )
+    reason_code: Annotated[RefundReason, From("refund_preview", "/reason_code")] = Field(
+        description="The reason that was previewed."
+    )
+    explanation: Annotated[str, Evidence()] = Field(
         min_length=1,
         max_length=2000,
         description="For the approver: what the customer wants and why the policy allows it.",

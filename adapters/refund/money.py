@@ -15,20 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-_CODES: Final[Mapping[int, str]] = {
-    0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
-    2: """
-        AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF
-        CHE CHF CHW CNY COP COU CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD
-        GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL
-        MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR
-        PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP
-        TRY TTD TWD TZS UAH USD USN UYU UZS VED VES WST XAD XCD XCG YER ZAR ZMW ZWG
-    """,
-    3: "BHD IQD JOD KWD LYD OMR TND",
-    4: "CLF UYW",
-}
-_DIGITS: Final = {code: digits for digits, codes in _CODES.items() for code in codes.split()}
+from tachograph.domain.currencies import CURRENCY_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +68,7 @@ class Money:
 def currency_digits(currency: str) -> int:
     """Return the number of minor-unit digits by ISO 4217. Raises InvalidMoney for an unknown code."""
     try:
-        return _DIGITS[currency]
+        return CURRENCY_DIGITS[currency]
     except KeyError:
         raise InvalidMoney(f"{currency[:20]!r} is not an ISO 4217 currency with minor units") from None
 

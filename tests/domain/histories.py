@@ -146,7 +146,7 @@ def _next_events(draw: st.DrawFn, agent: Agent, state: RunState, length: int) ->
             events: list[Event] = [model_turn(draw(replies), request.step, request.digest, NOON)]
         case ExecuteCalls(calls):
             events = [event for call in calls for event in draw(_execution(call))]
-        case Finish(outcome, reason, call, arguments):
+        case Finish(outcome, reason, call, arguments, provenance):
             key, name = (call.call_key, call.name) if call else (None, None)
             events = [
                 Terminal(
@@ -156,6 +156,7 @@ def _next_events(draw: st.DrawFn, agent: Agent, state: RunState, length: int) ->
                     call_key=key,
                     tool=name,
                     arguments=arguments,
+                    provenance=provenance,
                     totals=state.totals,
                 )
             ]

@@ -9,7 +9,7 @@ The vocabulary of the loop's specifications: given these events, this is what ha
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
@@ -217,9 +217,20 @@ class Given:
         by: str | None = None,
         arguments: str | None = None,
     ) -> None:
-        """`by`: key of the terminal call; `arguments`: its canonical JSON text."""
+        """`by`: key of the terminal call; `arguments`: its canonical JSON text. Verdicts: see `judges`."""
         calls = {call.call_key: call for call in folded(*self.events).pending}
-        self.next_action_is(Finish(outcome, reason, calls[by] if by else None, arguments))
+        action = next_action(self.agent, folded(*self.events))
+        assert isinstance(action, Finish)
+        assert replace(action, provenance=None) == Finish(
+            outcome, reason, calls[by] if by else None, arguments
+        )
+
+    def judges(self, **verdicts: str) -> None:
+        """The run finishes, with these verdicts on the arguments of its terminal call."""
+        action = next_action(self.agent, folded(*self.events))
+        assert isinstance(action, Finish)
+        assert action.provenance is not None
+        assert action.provenance.verdicts == {f"/{name}": verdict for name, verdict in verdicts.items()}
 
     def is_corrupt(self, version: int, why: str) -> None:
         with pytest.raises(CorruptRun) as caught:

@@ -5,7 +5,15 @@ from dataclasses import replace
 import pytest
 
 from tachograph.domain.events import ErrorCode, Event, Message
-from tachograph.domain.messages import NUDGE_REJECTED, ModelRequest, RequestMessage, conversation, request
+from tachograph.domain.messages import (
+    NO_HISTORY,
+    NUDGE_REJECTED,
+    History,
+    ModelRequest,
+    RequestMessage,
+    conversation,
+    request,
+)
 from tachograph.domain.ports import AskedCall
 from tachograph.domain.text import clipped
 
@@ -161,7 +169,7 @@ def test_a_text_within_the_limit_is_not_clipped(text: str, most: int) -> None:
     assert clipped(text, most) == text
 
 
-def asked(*events: Event, history: tuple[RequestMessage, ...] = ()) -> ModelRequest:
+def asked(*events: Event, history: History = NO_HISTORY) -> ModelRequest:
     return request(AGENT, folded(*events), history)
 
 
@@ -177,8 +185,9 @@ def test_a_request_holds_all_that_the_model_port_needs() -> None:
 
 
 def test_what_earlier_runs_said_comes_first() -> None:
-    earlier = (RequestMessage("user", "Hello"), RequestMessage("assistant", "How can I help?"))
-    assert asked(history=earlier).messages == (*earlier, ASKED)
+    earlier = folded(turn(1, text="How can I help?"))
+    said_before = (ASKED, RequestMessage("assistant", "How can I help?"))
+    assert asked(history=History((earlier,))).messages == (*said_before, ASKED)
 
 
 def test_the_digest_is_of_what_is_sent_and_changes_with_each_part() -> None:

@@ -48,7 +48,7 @@ def test_a_name_is_matched_exactly(name: str) -> None:
 
 def test_a_call_that_passes_carries_its_tool_and_its_validated_arguments() -> None:
     recorded = turn(1, READ)
-    ready = ReadyCall(recorded.calls[0], order_read, Order(order_id="#W1"), '{"order_id":"#W1"}')
+    ready = ReadyCall(recorded.calls[0], order_read, Order(order_id="#W1"), '{"order_id":"#W1"}', {})
     given(recorded).next_action_is(ExecuteCalls((ready,)))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tachograph.domain.context import TrustedContext
-from tachograph.domain.events import Event, Message, Source
+from tachograph.domain.events import Event, Message, Provenance, Source
 from tachograph.domain.personal import personal_paths
 from tachograph.projections.catalogue import PROJECTIONS
 from tachograph.projections.plain import plain, time_text
@@ -151,10 +151,12 @@ def everything(text: str) -> list[Event]:
         ).model_copy(update={"calls": (request,)}),
         turn(2, calls=0, text=text, finish_reason="refusal"),
         begun("1.1"),
-        result("1.1", arguments=text, output=text),
+        result("1.1", arguments=text, output=text).model_copy(update={"declared": {text: text}}),
         failure("1.1", message=text, detail=text),
         resumed().model_copy(update={"actor": text}),
-        ended(arguments=text, actor=text),
+        ended(arguments=text, actor=text).model_copy(
+            update={"provenance": Provenance(version=1, declared={text: text}, verdicts={text: text})}
+        ),
     ]
 
 
@@ -175,7 +177,7 @@ class TestPersonalData:
 
 def _at(value: Any, path: list[str]) -> list[Any]:
     if not path:
-        return [value]
+        return [*value, *value.values()] if isinstance(value, dict) else [value]
     step, *rest = path
     members = value if step == "*" else [value[step]]
     return [found for member in members for found in _at(member, rest)]

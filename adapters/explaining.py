@@ -1,0 +1,70 @@
+"""Explain a run out of a store: its trace is read as a whole, through the view that knows its runs."""
+
+from uuid import UUID
+
+from tachograph.adapters.collector import collector_paused
+from tachograph.adapters.read_side import open_read_side
+from tachograph.domain.errors import CorruptRun, RunNotFound
+from tachograph.domain.events import Recorded, RunStarted, Unreadable
+from tachograph.domain.ports import EventStore
+from tachograph.domain.why import explaining
+from tachograph.domain.why.explanation import Absence, Explanation
+from tachograph.domain.why.trace import in_order
+
+
+def explain_run(
+    store: EventStore, run_id: UUID, call_key: str | None = None, *, version: int = explaining.LATEST
+) -> Explanation:
+    """
+    Explain a call of a run, or how the run ended.
+
+    Args:
+        call_key: Of any call that the model asked for; None for the one that ended the run.
+        version: Of the rules.
+    Raises:
+        RunNotFound: No such run.
+        CallNotFound: The run has no such call.
+        CorruptRun: A run of the trace doesn't fold: an answer from the rest of it could be wrong.
+        StoreError: The store failed.
+    """
+    return explaining.explain(read_trace(store, run_id), run_id, call_key, version=version)
+
+
+def explain_absence(store: EventStore, run_id: UUID, tool: str) -> Absence:
+    """Say what stood before a tool that a run didn't execute. Raises as `explain_run`."""
+    return explaining.explain_absence(read_trace(store, run_id), run_id, tool)
+
+
+def read_trace(store: EventStore, run_id: UUID) -> list[Recorded]:
+    """
+    Return the events of all runs of a run's trace and tenant, in order.
+
+    Raises:
+        RunNotFound, CorruptRun, StoreError: As `explain_run`.
+    """
+    with collector_paused():
+        events = _read(store, run_id)
+        started = events[0].event
+        if not isinstance(started, RunStarted):
+            raise CorruptRun(run_id, 1, f"it begins with {started.kind}")
+        side = open_read_side(store)
+        try:
+            side.catch_up()
+            rows = list(side.runs(trace_id=started.context.trace_id))
+        finally:
+            side.close()
+        others = [UUID(row["run_id"]) for row in rows if row["tenant"] == started.context.tenant]
+        runs = {other: _read(store, other) for other in others if other != run_id}
+        return in_order({**runs, run_id: events})
+
+
+def _read(store: EventStore, run_id: UUID) -> list[Recorded]:
+    entries = store.read(run_id)
+    if not entries:
+        raise RunNotFound(run_id)
+    events: list[Recorded] = []
+    for entry in entries:
+        if isinstance(entry, Unreadable):
+            raise CorruptRun(run_id, entry.version, entry.why)
+        events.append(entry)
+    return events

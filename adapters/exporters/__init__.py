@@ -1,0 +1,1 @@
+"""Explanations in the forms that other programs read."""

@@ -1,0 +1,185 @@
+"""
+What a value may come from, in one order.
+
+Candidates are ranked by kind of match, words that the two field names share, structured before text,
+how many of the call's other arguments point to the same record, latest first, place in its document: a
+total order, so one question has one answer. For a value so short that it turns up by chance, a shared
+field name comes first.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tachograph.domain.currencies import CURRENCY_DIGITS
+from tachograph.domain.why.evidence import Evidence
+from tachograph.domain.why.explanation import Mention
+from tachograph.domain.why.index import Index
+from tachograph.domain.why.joined import joined_fields
+from tachograph.domain.why.leaves import Leaf, Lexeme, keys_of
+from tachograph.domain.why.matching import Match, matches
+from tachograph.domain.why.numbers import is_low
+from tachograph.domain.why.words import field_words
+
+COMPANY: Final = 5
+_NEAR: Final = 48
+_SHORT_WORD_MAX: Final = 3
+_KINDS: Final[Mapping[str, int]] = {"exact": 0, "number": 0, "joined_fields": 2}
+_TRANSFORMED: Final = 1
+_UNSTRUCTURED: Final = frozenset({"customer", "policy", "error", "person"})
+_TWO_VALUES: Final = frozenset({"yes", "no", "true", "false", "on", "off"})
+_MONEY: Final = frozenset(
+    {"amount", "price", "cost", "fee", "total", "refund", "payment", "charge", "balance", "credit", "limit"}
+)
+_CURRENCY_BEFORE: Final = re.compile(r"([$€£¥₹]|\b[A-Z]{3})\s?\Z")
+_CURRENCY_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|dollars?\b|euros?\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """
+    A match in the evidence, with what ranks it.
+
+    Args:
+        shared: Words that the argument's name and the place have in common.
+        structured: It is a value of its own in a record, an output or the context.
+        telling: Not a chance hit: the value is long enough, or stands as money where money is asked for.
+        order: Ranks it; what the other arguments point to comes in at COMPANY.
+    """
+
+    match: Match
+    shared: int
+    structured: bool
+    telling: bool
+    order: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """
+    What was found for one leaf of a call.
+
+    Args:
+        words: Of the argument's name.
+        candidates: In no order.
+        echoes: Places in outputs whose own arguments hold the value: no evidence.
+        mention: Where the model wrote it first.
+    """
+
+    leaf: Leaf
+    words: frozenset[str]
+    low: bool
+    candidates: tuple[Candidate, ...] = ()
+    echoes: tuple[Match, ...] = ()
+    mention: Mention | None = None
+
+    def records(self, index: Index) -> frozenset[int]:
+        """Return the records that the value is a field of, echoes too; none for one that says too little."""
+        echoed = [match.leaf for match in self.echoes if match.whole and not self.low]
+        return self.named(index) | _containers(index, echoed)
+
+    def named(self, index: Index) -> frozenset[int]:
+        """Return the records that the value is a field of by evidence."""
+        whole = [found.match.leaf for found in self.candidates if found.structured and not self.low]
+        return _containers(index, whole)
+
+
+def _containers(index: Index, leaves: Iterable[int]) -> frozenset[int]:
+    return frozenset(container for container in map(index.container, leaves) if container >= 0)
+
+
+def ranked(index: Index, candidates: Iterable[Candidate], company: Mapping[int, int]) -> list[Candidate]:
+    """
+    Return candidates best first.
+
+    Args:
+        company: How many of the other arguments point to a record.
+    """
+
+    def order(candidate: Candidate) -> tuple[Any, ...]:
+        others = company.get(index.container(candidate.match.leaf), 0) if candidate.structured else 0
+        return (*candidate.order[:COMPANY], -others, *candidate.order[COMPANY:])
+
+    return sorted(candidates, key=order)
+
+
+def has_two_values(value: object) -> bool:
+    """Tell whether a value is one of two that exclude each other, such as true, or `no`."""
+    return type(value) is bool or (type(value) is str and value.lower() in _TWO_VALUES)
+
+
+def find(evidence: Evidence, leaf: Leaf, before: int) -> Finding:
+    """Look a leaf up in the evidence before a place of the index."""
+    asked = frozenset[str]().union(*(field_words(key) for key in keys_of(leaf.pointer)[-2:]))
+    if not (isinstance(leaf.value, str) and leaf.value):
+        return Finding(leaf, asked, low=False)
+    index = evidence.index
+    low = _is_low(leaf.value)
+    kept, echoes, mention = _sorted_out(evidence, matches(index, leaf.value, before))
+    if not kept and not isinstance(leaf.value, Lexeme):
+        kept = [match for match in joined_fields(index, leaf.value, before) if index.trust(match.leaf)]
+    candidates = tuple(_candidate(index, match, asked, low) for match in kept)
+    return Finding(leaf, asked, low, candidates, tuple(echoes), mention)
+
+
+def _sorted_out(evidence: Evidence, found: list[Match]) -> tuple[list[Match], list[Match], Mention | None]:
+    """Part the places in evidence from echoes of a call's own arguments and from the model's words."""
+    index = evidence.index
+    by_model = {index.document(match.leaf) for match in found if not index.trust(match.leaf)}
+    kept: list[Match] = []
+    echoes: list[Match] = []
+    for match in found:
+        document = index.documents[index.document(match.leaf)]
+        if document.origin.trust:
+            echoed = document.arguments is not None and document.arguments in by_model
+            (echoes if echoed else kept).append(match)
+    if not by_model:
+        return kept, echoes, None
+    origin = index.documents[min(by_model)].origin
+    step = evidence.steps.get((origin.run_id, origin.version))
+    return kept, echoes, Mention(origin.run_id, step, origin.call_key)
+
+
+def _candidate(index: Index, match: Match, asked: frozenset[str], low: bool) -> Candidate:
+    document = index.document(match.leaf)
+    structured = match.whole and index.trust(match.leaf) not in _UNSTRUCTURED
+    shared = len(asked & frozenset(_words_at(index, match, structured)))
+    telling = not low or (not structured and bool(asked & _MONEY) and _is_money(index, match))
+    order = (
+        not telling and not shared,
+        _KINDS.get(match.rule, _TRANSFORMED),
+        match.note is not None,
+        -shared,
+        not structured,
+        -document,
+        match.leaf,
+        match.start,
+    )
+    return Candidate(match, shared, structured, telling, order)
+
+
+def _words_at(index: Index, match: Match, structured: bool) -> Iterator[str]:
+    for key in [key for key in index.path(match.leaf) if type(key) is str][-2:]:
+        yield from field_words(key)
+    if not structured:
+        text = index.text(match.leaf)
+        near = f"{text[max(0, match.start - _NEAR) : match.start]} {text[match.end : match.end + _NEAR]}"
+        yield from field_words(near)
+
+
+def _is_money(index: Index, match: Match) -> bool:
+    text = index.text(match.leaf)
+    before = _CURRENCY_BEFORE.search(text[max(0, match.start - 5) : match.start])
+    after = _CURRENCY_AFTER.match(text, match.end)
+    codes = [found[1] for found in (before, after) if found]
+    return any(len(code) != 3 or not code.isupper() or code in CURRENCY_DIGITS for code in codes)
+
+
+def _is_low(value: str) -> bool:
+    """Tell whether a value is so short that it turns up by chance."""
+    if isinstance(value, Lexeme) or value.isdigit():
+        return is_low(value)
+    if not value.isascii() or not value.isalpha() or len(value) > _SHORT_WORD_MAX:
+        return False
+    return len(value) < _SHORT_WORD_MAX or not value.isupper()

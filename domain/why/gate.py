@@ -1,0 +1,46 @@
+"""The evidence gate: a call that ends a run on a value that the model made up is refused."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from tachograph.domain.why.declared import EVIDENCE
+from tachograph.domain.why.declared_sources import FROM
+from tachograph.domain.why.explanation import Argument, Number
+
+_REFUSED_MAX: Final = 10
+_VALUE_MAX: Final = 100
+_WHY_MAX: Final = 300
+
+
+def refusal(arguments: Sequence[Argument]) -> str | None:
+    """
+    Return the message for the model when a required argument has no evidence, else None.
+
+    Required is what the tool declares as `From` or `Evidence`; of free text the values in it. What was
+    not searched is not refused.
+    """
+    found = [problem for argument in arguments for problem in _problems(argument)]
+    if not found:
+        return None
+    more = f"\n- and {len(found) - _REFUSED_MAX} more" if len(found) > _REFUSED_MAX else ""
+    listed = "\n".join(f"- {problem}" for problem in found[:_REFUSED_MAX])
+    return (
+        f"The call was not carried out: it rests on values without evidence.\n{listed}{more}\n"
+        "Use values that a tool returned or the customer said, or look them up first."
+    )
+
+
+def _problems(argument: Argument) -> Iterator[str]:
+    declared = argument.declared or ""
+    if declared != EVIDENCE and not declared.startswith(FROM):
+        return
+    name = argument.pointer or "arguments"
+    if argument.verdict == "unsupported":
+        yield f"{name}: {_shown(argument.value)!r} is not supported: {(argument.why or '')[:_WHY_MAX]}"
+    for part in argument.parts:
+        if part.verdict == "unsupported":
+            yield f"{name}: {part.value[:_VALUE_MAX]!r} in the text stands in no evidence before the call"
+
+
+def _shown(value: object) -> str:
+    return (value.lexeme if isinstance(value, Number) else str(value))[:_VALUE_MAX]

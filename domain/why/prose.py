@@ -1,0 +1,59 @@
+"""Tell prose from values, and find the values that stand in prose: amounts, ids, dates."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from tachograph.domain.why.dates import dates
+from tachograph.domain.why.numbers import is_low, written_numbers
+
+WORDS_MIN: Final = 7
+PARTS_MAX: Final = 200
+_TEXT_MAX: Final = 100_000
+_EAST_MIN: Final = 16
+
+_SENTENCE: Final = re.compile(r"[a-z\d)\"'][.!?;:](?:\s|$)|\n", re.IGNORECASE)
+_EAST: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_COMPOUND: Final = re.compile(r"[#@$]?[\w]+(?:[-_/.:@+][\w]+)*")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_SUM: Final = re.compile(r"[\d\s.,()$%]+(?:[-+*/xX\u00d7][\d\s.,()$%]+)+")
+_ID_DIGITS_MIN: Final = 3
+
+
+def is_prose(text: str) -> bool:
+    """
+    Tell whether a text was worded by whoever wrote it: sentences, or seven words and more.
+
+    A sum, such as `2 * (350 - 122)`, counts too: what has a source is what it is made of.
+    """
+    words = _LETTERS.findall(text[:2000])
+    if len(words) >= WORDS_MIN or len(_EAST.findall(text[:2000])) >= _EAST_MIN:
+        return True
+    if len(words) >= 4 and _SENTENCE.search(text):
+        return True
+    return bool(_SUM.fullmatch(text)) and not list(dates(text))
+
+
+def inner_values(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the amounts, ids and dates of a text with their places, the first PARTS_MAX of them."""
+    spans: list[tuple[int, int]] = []
+    text = text[:_TEXT_MAX]
+    for dated in dates(text):
+        _keep(spans, dated.start, dated.end)
+    for number in written_numbers(text):
+        _keep(spans, number.start, number.end)
+    for found in _COMPOUND.finditer(text):
+        digits = sum(map(str.isdigit, found[0]))
+        if digits >= _ID_DIGITS_MIN or (digits and any(map(str.isalpha, found[0])) and len(found[0]) > 3):
+            start = found.start() + (found[0].startswith("$"))
+            _keep(spans, start, found.end())
+    spans.sort()
+    for start, end in spans[:PARTS_MAX]:
+        value = text[start:end]
+        if not (value.isdigit() and is_low(value)):
+            yield start, end, value
+
+
+def _keep(spans: list[tuple[int, int]], start: int, end: int) -> None:
+    if all(end <= other_start or start >= other_end for other_start, other_end in spans):
+        spans.append((start, end))

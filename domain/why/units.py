@@ -1,0 +1,72 @@
+"""Amounts in the minor unit of a currency: which numbers an amount could stand as, and when it may."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from tachograph.domain.currencies import CURRENCY_DIGITS
+from tachograph.domain.why.index import Index
+from tachograph.domain.why.numbers import decimal_key
+from tachograph.domain.why.words import field_words
+
+_DIGITS: Final = (2, 3, 4)
+_LEVELS_MAX: Final = 3
+_MINOR: Final = frozenset({"minor", "cent", "penny", "pence"})
+
+
+@dataclass(frozen=True, slots=True)
+class MinorUnits:
+    """A reading of a number as so many digits' minor units."""
+
+    digits: int
+
+    @property
+    def note(self) -> str:
+        """What the reading assumes."""
+        return f"read as minor units of {self.digits} digits"
+
+    def fits(self, index: Index, leaf: int) -> bool:
+        """
+        Tell whether a leaf is in such units: a currency of so many digits stands beside it or above.
+
+        A record with an amount that has a fraction counts in major units, unless the field's own name
+        says minor or cents.
+        """
+        named = field_words(str(index.key(leaf))) & _MINOR
+        currency = currency_beside(index, leaf)
+        if currency is None:
+            return bool(named & {"cent"}) and self.digits == 2
+        return CURRENCY_DIGITS.get(currency) == self.digits and (
+            bool(named) or not _has_fraction(index, leaf)
+        )
+
+
+def minor_readings(wanted: Decimal) -> Iterator[tuple[str, MinorUnits]]:
+    """Yield the keys under which an amount could stand in minor units."""
+    for digits in _DIGITS:
+        minor = wanted.scaleb(digits)
+        if wanted and minor == minor.to_integral_value():
+            yield decimal_key(minor), MinorUnits(digits)
+
+
+def currency_beside(index: Index, leaf: int) -> str | None:
+    """Return the ISO 4217 code in a field named currency of the leaf's record, or of one around it."""
+    container = index.container(leaf)
+    for _ in range(_LEVELS_MAX):
+        if container < 0:
+            return None
+        for sibling in index.members_of(container):
+            if "currency" in field_words(str(index.key(sibling))):
+                code = index.text(sibling).upper()
+                if code in CURRENCY_DIGITS:
+                    return code
+        container = index.parent(container)
+    return None
+
+
+def _has_fraction(index: Index, leaf: int) -> bool:
+    container = index.container(leaf)
+    return container >= 0 and any(
+        index.is_number(other) and "." in index.text(other) for other in index.members_of(container)
+    )

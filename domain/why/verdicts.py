@@ -1,0 +1,245 @@
+"""The verdict on each value of a call: what in the evidence before the call it may come from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from tachograph.domain.why import declared_sources
+from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked
+from tachograph.domain.why.dates import Day, one_date
+from tachograph.domain.why.derivations import Derivation, Row, column_total, company, derivation, row_records
+from tachograph.domain.why.evidence import Evidence
+from tachograph.domain.why.explanation import Argument, Number, Part, Verdict
+from tachograph.domain.why.index import Index
+from tachograph.domain.why.leaves import Leaf, Lexeme, Pairs, leaves, opened, parsed
+from tachograph.domain.why.matching import Match
+from tachograph.domain.why.nearest import nearest
+from tachograph.domain.why.numbers import as_decimal
+from tachograph.domain.why.prose import inner_values, is_prose
+from tachograph.domain.why.relative_dates import day_before, distances
+from tachograph.domain.why.sources import source_of
+
+SOURCES_MAX: Final = 20
+_LEVELS_MAX: Final = 2
+_TOTAL: Final = frozenset({"total", "sum", "due"})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """
+    A call to be judged.
+
+    Args:
+        before: Where its evidence ends, as a place of the index.
+        declared: What the tool says of its arguments, by pointer.
+    """
+
+    evidence: Evidence
+    before: int
+    declared: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """
+    All leaves of the call that is judged.
+
+    Args:
+        named: Records of which a leaf of the call names a field by evidence of its own.
+    """
+
+    question: Question
+    rows: Sequence[Row]
+    named: frozenset[int]
+
+
+def verdicts(question: Question, arguments: str) -> tuple[Argument, ...]:
+    """
+    Judge every leaf of a call's arguments, in their order.
+
+    Args:
+        arguments: JSON text. What isn't JSON is judged as one text.
+    """
+    index = question.evidence.index
+    findings = [find(question.evidence, leaf, question.before) for leaf in _leaves_of(arguments)]
+    rows = [
+        Row(finding.leaf.pointer, _number(finding.leaf.value), finding.records(index)) for finding in findings
+    ]
+    named = frozenset[int]().union(*(finding.named(index) for finding in findings))
+    call = _Call(question, rows, named)
+    return tuple(_judged(call, finding, row) for finding, row in zip(findings, rows, strict=True))
+
+
+def _leaves_of(arguments: str) -> Iterator[Leaf]:
+    try:
+        value = opened(parsed(arguments)) if arguments.strip() else []
+    except ValueError:
+        value = arguments
+    return leaves(value) if value != [] else iter(())
+
+
+def _number(value: object) -> Decimal | None:
+    return as_decimal(value) if isinstance(value, Lexeme) else None
+
+
+def _judged(call: _Call, finding: Finding, row: Row) -> Argument:
+    question = call.question
+    value, pointer = finding.leaf.value, finding.leaf.pointer
+    role = question.declared.get(pointer)
+    blank = Argument(pointer, _shown(value), "unsupported", declared=role, first_mentioned=finding.mention)
+    if role is not None and role.startswith(declared_sources.FROM):
+        return declared_sources.check(question.evidence, finding.leaf, blank, question.before)
+    index = question.evidence.index
+    candidates = ranked(index, finding.candidates, company(call.rows, row))
+    listed = _with_sources(index, blank, candidates)
+    if role == "constant":
+        return replace(listed, verdict="constant", why="fixed by the tool's definition")
+    if role == "choice":
+        return replace(listed, verdict="choice", why="one of the values that the tool allows")
+    if has_two_values(value):
+        return replace(listed, verdict="choice", why="one of two values")
+    if value is None or value == "" or isinstance(value, list):
+        return replace(listed, verdict="choice", why="nothing was given")
+    if not candidates:
+        return _without_candidates(call, finding, listed, row)
+    return _by_best(index, candidates, listed, row_records(call.rows, row))
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Lexeme):
+        return Number(str(value))
+    return ("{}" if isinstance(value, Pairs) else "[]") if isinstance(value, list) else value
+
+
+def _with_sources(index: Index, argument: Argument, candidates: Sequence[Candidate]) -> Argument:
+    sources = tuple(source_of(index, candidate.match) for candidate in candidates[:SOURCES_MAX])
+    return replace(argument, sources=sources, matches=len(candidates))
+
+
+def _by_best(
+    index: Index, candidates: Sequence[Candidate], listed: Argument, records: frozenset[int]
+) -> Argument:
+    best = candidates[0]
+    if best.telling:
+        return replace(listed, verdict=_verdict(best))
+    named = [
+        candidate
+        for candidate in candidates
+        if candidate.structured and candidate.shared and _is_in(index, candidate.match, records)
+    ]
+    if named:
+        rest = [candidate for candidate in candidates if candidate not in named]
+        listed = _with_sources(index, listed, named + rest)
+        return replace(listed, verdict="supported", why="in the record that the other arguments name")
+    if best.shared:
+        return replace(listed, verdict="weak", why="so short a value also turns up by chance")
+    return replace(listed, verdict="coincidental", why="so short a value turns up by chance")
+
+
+def _verdict(best: Candidate) -> Verdict:
+    if best.match.rule not in ("exact", "number"):
+        return "transformed"
+    return "supported" if best.structured else "in_text"
+
+
+def _is_in(index: Index, match: Match, records: frozenset[int]) -> bool:
+    container = index.container(match.leaf)
+    for _ in range(_LEVELS_MAX + 1):
+        if container in records:
+            return True
+        if container < 0:
+            return False
+        container = index.parent(container)
+    return False
+
+
+def _without_candidates(call: _Call, finding: Finding, blank: Argument, row: Row) -> Argument:
+    question = call.question
+    value, index = finding.leaf.value, question.evidence.index
+    if not isinstance(value, Lexeme) and is_prose(value):
+        parts = tuple(_part(question, start, end, text) for start, end, text in inner_values(value))
+        return replace(blank, verdict="free_text", parts=parts)
+    derived = _derived(call, finding, row)
+    if derived is not None:
+        found = [
+            Match(leaf, 0, len(index.text(leaf)), index.container(leaf) >= 0, derived.rule)
+            for leaf in derived.leaves
+        ]
+        sources = tuple(source_of(index, match) for match in found)
+        return replace(blank, verdict="derived", sources=sources, matches=len(sources), why=derived.formula)
+    narrowed = _narrowed_to(index, finding, call)
+    if narrowed:
+        sources = tuple(source_of(index, match) for match in narrowed[:SOURCES_MAX])
+        why = "a search was narrowed to it, and other arguments name a record that was found"
+        return replace(blank, verdict="weak", sources=sources, matches=len(narrowed), why=why)
+    left_out = index.left_out_before(question.before)
+    if left_out:
+        why = f"not in what was searched; {left_out:,} characters were past the limit"
+        return replace(blank, verdict="not_searched", why=why)
+    echoed = "; outputs that only echo their arguments have it" if finding.echoes else ""
+    near = nearest(index, finding.leaf, finding.words, question.before)
+    return replace(blank, why=f"in no evidence before the call{echoed}{near}")
+
+
+def _narrowed_to(index: Index, finding: Finding, call: _Call) -> list[Match]:
+    """
+    Return the echoes that stand in one of several records of a search, in one that is named otherwise.
+
+    An echo is no evidence that the value is right. But it is no invention either when the customer chose
+    among what was found with it.
+    """
+    return [
+        match
+        for match in reversed(finding.echoes)
+        if match.whole
+        and index.container(match.leaf) in call.named
+        and index.is_row(index.container(match.leaf))
+    ]
+
+
+def _derived(call: _Call, finding: Finding, row: Row) -> Derivation | None:
+    question, rows = call.question, call.rows
+    index, day = question.evidence.index, one_date(finding.leaf.value)
+    if day is not None:
+        return _related_day(question, day, row_records(call.rows, row))
+    total = column_total(row, rows)
+    return derivation(index, row, rows, _totals(question, total) if total is not None else {})
+
+
+def _related_day(question: Question, day: Day, records: frozenset[int]) -> Derivation | None:
+    """Look for the customer's words that lead from a day of the named records, or of a policy, to a day."""
+    index = question.evidence.index
+    for said in reversed(index.leaves_trusted("customer", question.before)):
+        for phrase in distances(index.text(said)):
+            base = day_before(day, phrase.days)
+            if base is None:
+                continue
+            known = find(question.evidence, Leaf("", base.isoformat()), question.before)
+            for candidate in ranked(index, known.candidates, {}):
+                if _is_in(index, candidate.match, records) or index.trust(candidate.match.leaf) == "policy":
+                    words = index.text(said)[phrase.start : phrase.end]
+                    formula = f"{base} {phrase.days:+} days; the customer says “{words}”"
+                    return Derivation((candidate.match.leaf, said), "related_day", formula)
+    return None
+
+
+def _totals(question: Question, total: Decimal) -> dict[Decimal, int]:
+    """Return where the evidence calls a number a total."""
+    finding = find(question.evidence, Leaf("/total_due_sum", Lexeme(f"{total:f}")), question.before)
+    telling = [
+        found
+        for found in ranked(question.evidence.index, finding.candidates, {})
+        if found.telling and found.shared
+    ]
+    return {total: telling[0].match.leaf} if telling else {}
+
+
+def _part(question: Question, start: int, end: int, text: str) -> Part:
+    """Judge a value inside free text by itself: it has neither a name nor a declaration."""
+    number = as_decimal(text)
+    value = Lexeme(text) if number is not None and not text.isdigit() else text
+    row = Row("", _number(value), frozenset())
+    call = _Call(replace(question, declared={}), [row], frozenset())
+    judged = _judged(call, find(question.evidence, Leaf("", value), question.before), row)
+    return Part((start, end), text, judged.verdict, judged.sources[:1])

@@ -1,0 +1,245 @@
+"""The first version of the rules: put together from verdicts, chain and limits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+from uuid import UUID
+
+from tachograph.domain.errors import CallNotFound
+from tachograph.domain.events import CallRequest, Recorded, ToolCall, ToolError
+from tachograph.domain.run import RunState, Step, fold, state_digest
+from tachograph.domain.why import sentences
+from tachograph.domain.why.chain import chain_of
+from tachograph.domain.why.evidence import gather
+from tachograph.domain.why.explanation import (
+    Absence,
+    Argument,
+    AsRecorded,
+    Attempt,
+    Call,
+    Explanation,
+    Integrity,
+    Limit,
+    Node,
+    Searched,
+    WhyNot,
+    with_digest,
+)
+from tachograph.domain.why.limits import LIMITS_MAX, budget_limits, recorded_limits
+from tachograph.domain.why.verdicts import Question, verdicts
+
+VERSION: Final = 1
+ATTEMPTS_MAX: Final = 200
+_MESSAGE_MAX: Final = 1_000
+
+
+class _Trace:
+    """A trace ready to be asked: its runs folded, its evidence indexed, what was judged kept."""
+
+    def __init__(self, recorded: Sequence[Recorded]) -> None:
+        entries: dict[UUID, list[Recorded]] = {}
+        for entry in recorded:
+            entries.setdefault(entry.run_id, []).append(entry)
+        self.recorded = recorded
+        self.runs = {run_id: fold(run_id, of_run) for run_id, of_run in entries.items()}
+        self.evidence = gather(recorded)
+        self._judged: dict[tuple[UUID, str], tuple[Argument, ...]] = {}
+
+    def step_of(self, run_id: UUID, call_key: str) -> tuple[Step, CallRequest]:
+        run = self.runs[run_id]
+        for step in run.steps:
+            for call in step.turn.calls:
+                if call.call_key == call_key:
+                    return step, call
+        known = [call.call_key for step in run.steps for call in step.turn.calls]
+        raise CallNotFound(run_id, call_key, known)
+
+    def judge(self, run_id: UUID, call_key: str) -> tuple[Argument, ...]:
+        """Judge a call's arguments as executed; as the model wrote them, if it was not."""
+        found = self._judged.get((run_id, call_key))
+        if found is None:
+            step, call = self.step_of(run_id, call_key)
+            arguments, declared = _as_executed(self.runs[run_id], step, call)
+            before = self.evidence.turns[run_id, step.turn.step]
+            found = verdicts(Question(self.evidence, before, declared), arguments)
+            self._judged[run_id, call_key] = found
+        return found
+
+
+def explain(recorded: Sequence[Recorded], run_id: UUID, call_key: str | None = None) -> Explanation:
+    """Explain a call of a run, or how the run ended. See `explaining.explain`."""
+    trace = _Trace(recorded)
+    run = trace.runs[run_id]
+    terminal = run.terminal
+    whole_run = call_key is None
+    key = (terminal.call_key if terminal else None) if whole_run else call_key
+    step = trace.step_of(run_id, key)[0] if key else run.steps[-1] if run.steps else None
+    if key:
+        tool: str | None = trace.step_of(run_id, key)[1].name
+        arguments = trace.judge(run_id, key)
+    else:
+        tool = terminal.tool if terminal else None
+        arguments = _ending(trace, run, terminal.arguments) if terminal and terminal.arguments else ()
+    sentence = sentences.of_run(run)
+    if step and call_key is not None:
+        sentence = sentences.of_call(run, step, call_key, tool or "")
+    before = trace.evidence.turns[run_id, step.turn.step] if step else trace.evidence.index.size
+    decision = Node(
+        id=f"{run_id}/{key or 'end'}",
+        kind="decision",
+        title=tool or (terminal.outcome if terminal else "open"),
+        run_id=run_id,
+        version=_version_of(trace, run, key),
+        call_key=key,
+        arguments=arguments,
+    )
+    return with_digest(
+        Explanation(
+            run_id=run_id,
+            outcome=terminal.outcome if terminal else None,
+            version=VERSION,
+            digest="",
+            reason=terminal.reason if terminal else None,
+            sentence=sentence,
+            trace_id=run.started.context.trace_id,
+            tenant=run.started.context.tenant,
+            actor=run.started.context.actor,
+            agent=run.started.agent,
+            agent_version=run.started.agent_version,
+            model=(step.turn.model_answered or step.turn.model_asked) if step else None,
+            call_key=key,
+            tool=tool,
+            said=step.turn.text if step and key else None,
+            arguments=arguments,
+            calls=tuple(_other_calls(trace, run, key)) if whole_run else (),
+            chain=chain_of(trace.evidence, decision, trace.judge),
+            why_not=WhyNot(
+                attempts=tuple(_attempts(trace, decision.version, run_id))[-ATTEMPTS_MAX:],
+                limits=_limits(trace, run, step, arguments, before),
+            ),
+            approval=None,
+            integrity=Integrity(run_digest=state_digest(run)),
+            recorded=_as_recorded(run, arguments) if whole_run else None,
+            searched=Searched(
+                runs=len(trace.runs),
+                events=trace.evidence.events,
+                characters=before,
+                left_out=trace.evidence.index.left_out_before(before),
+            ),
+        )
+    )
+
+
+def explain_absence(recorded: Sequence[Recorded], run_id: UUID, tool: str) -> Absence:
+    """Say what stood before a tool that a run didn't execute. See `explaining.explain_absence`."""
+    trace = _Trace(recorded)
+    run = trace.runs[run_id]
+    asked = [call for step in run.steps for call in step.turn.calls if call.name == tool]
+    done = {result.call_key for step in run.steps for result in step.results if isinstance(result, ToolCall)}
+    ended_by = run.terminal.call_key if run.terminal else None
+    executed = any(call.call_key in done or call.call_key == ended_by for call in asked)
+    attempts = tuple(attempt for attempt in _attempts(trace, None, run_id) if attempt.run_id == run_id)
+    attempts = tuple(attempt for attempt in attempts if attempt.tool == tool) or attempts
+    last = run.steps[-1] if run.steps else None
+    return with_digest(
+        Absence(
+            run_id=run_id,
+            tool=tool,
+            version=VERSION,
+            digest="",
+            executed=executed,
+            sentence=sentences.of_absence(run, tool, len(asked), executed),
+            times_asked=len(asked),
+            attempts=attempts[-ATTEMPTS_MAX:],
+            limits=_limits(trace, run, last, (), trace.evidence.index.size),
+            ended=sentences.ending(run),
+        )
+    )
+
+
+def _as_executed(run: RunState, step: Step, call: CallRequest) -> tuple[str, Mapping[str, str]]:
+    for result in step.results:
+        if result.call_key == call.call_key and isinstance(result, ToolCall):
+            return result.arguments, result.declared or {}
+    terminal = run.terminal
+    if terminal and terminal.call_key == call.call_key and terminal.arguments:
+        return terminal.arguments, terminal.provenance.declared if terminal.provenance else {}
+    return call.arguments or "", {}
+
+
+def _ending(trace: _Trace, run: RunState, arguments: str) -> tuple[Argument, ...]:
+    """Judge the arguments of an ending without a call, as imported records have it."""
+    last = run.steps[-1].turn.step if run.steps else None
+    size = trace.evidence.index.size
+    before = size if last is None else trace.evidence.turns[run.run_id, last]
+    return verdicts(Question(trace.evidence, before), arguments)
+
+
+def _version_of(trace: _Trace, run: RunState, call_key: str | None) -> int:
+    """Return the version of the event that holds the decision: the result, the terminal, or the turn."""
+    if call_key is None or (run.terminal and run.terminal.call_key == call_key):
+        return run.version
+    versions = [
+        entry.version
+        for entry in trace.recorded
+        if entry.run_id == run.run_id
+        and isinstance(entry.event, ToolCall | ToolError)
+        and entry.event.call_key == call_key
+    ]
+    return versions[0] if versions else run.version
+
+
+def _other_calls(trace: _Trace, run: RunState, decided: str | None) -> Iterator[Call]:
+    for step in run.steps:
+        results = {result.call_key: result for result in step.results}
+        effects = {started.call_key: started.effect for started in step.started}
+        for call in step.turn.calls:
+            if call.call_key != decided:
+                result = results.get(call.call_key)
+                yield Call(
+                    call_key=call.call_key,
+                    tool=call.name,
+                    state="done" if isinstance(result, ToolCall) else "failed" if result else "not_executed",
+                    effect=effects.get(call.call_key),
+                    arguments=trace.judge(run.run_id, call.call_key),
+                )
+
+
+def _attempts(trace: _Trace, version: int | None, run_id: UUID) -> Iterator[Attempt]:
+    """Yield the calls that were denied or failed before an event of a run; all of the trace for None."""
+    for entry in trace.recorded:
+        if entry.run_id == run_id and version is not None and entry.version >= version:
+            return
+        if isinstance(entry.event, ToolError):
+            error = entry.event
+            yield Attempt(
+                entry.run_id,
+                entry.version,
+                error.call_key,
+                error.name,
+                error.code,
+                error.message[:_MESSAGE_MAX],
+            )
+
+
+def _limits(
+    trace: _Trace, run: RunState, step: Step | None, arguments: Sequence[Argument], before: int
+) -> tuple[Limit, ...]:
+    done = run.steps if step is None else run.steps[: step.turn.step]
+    calls = [
+        call.name
+        for other in done
+        for call in other.turn.calls
+        if any(result.call_key == call.call_key for result in other.results)
+    ]
+    at = replace(run, steps=done, last_recorded_at=step.turn.recorded_at) if step else run
+    of_budget = budget_limits(run.started.budget, at.totals, at.wall_s, calls)
+    return (*of_budget, *list(recorded_limits(trace.evidence, arguments, before))[:LIMITS_MAX])
+
+
+def _as_recorded(run: RunState, arguments: Sequence[Argument]) -> AsRecorded | None:
+    provenance = run.terminal.provenance if run.terminal else None
+    if provenance is None:
+        return None
+    today = {argument.pointer: argument.verdict for argument in arguments}
+    return AsRecorded(provenance.version, provenance.verdicts, today == provenance.verdicts)
