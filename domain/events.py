@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tachograph.domain.budget import Budget, Totals, Usage
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.personal import PERSONAL, PersonalText
+from tachograph.domain.provenance import Provenance
 
 SCHEMA_VERSION = 1
 
@@ -192,22 +193,6 @@ class RunResumed(RunEvent):
     owner: str
     actor: Annotated[str, PERSONAL]
     reason: str
-
-
-class Provenance(BaseModel):
-    """
-    The verdicts on a terminal call's arguments as they stood when the run ended, by pointer.
-
-    Args:
-        version: Of the rules that they were found by.
-        declared: What the tool says about its arguments.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    version: int
-    declared: Annotated[dict[str, str], PERSONAL]
-    verdicts: Annotated[dict[str, str], PERSONAL]
 
 
 class Terminal(RunEvent):

@@ -7,8 +7,9 @@ from tachograph.domain.agent import Agent
 from tachograph.domain.arguments import ArgumentsRefused, canonical_arguments, parse_arguments
 from tachograph.domain.budget import call_limit_reached, turn_limit_reached
 from tachograph.domain.calls import ReadyCall, RefusedCall, check_call
-from tachograph.domain.events import CallRequest, ErrorCode, Outcome, Provenance
+from tachograph.domain.events import CallRequest, ErrorCode, Outcome
 from tachograph.domain.messages import NO_HISTORY, History, ModelRequest, request
+from tachograph.domain.provenance import Provenance
 from tachograph.domain.run import RunState, Step
 from tachograph.domain.why.declared import declared_of
 from tachograph.domain.why.gate import refusal

@@ -21,8 +21,8 @@ from typing import Any
 from conversations import Conversation, Request, leaves, load, with_value  # type: ignore[import-not-found]
 from mutations import KINDS, kind_of, mutations  # type: ignore[import-not-found]
 
+from tachograph.domain.why.argument import STRONG, Argument
 from tachograph.domain.why.explaining import LATEST
-from tachograph.domain.why.explanation import STRONG, Argument
 from tachograph.domain.why.numbers import decimal_key
 from tachograph.domain.why.verdicts import Question, verdicts
 

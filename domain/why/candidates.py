@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tachograph.domain.currencies import CURRENCY_DIGITS
+from tachograph.domain.why.argument import Mention
 from tachograph.domain.why.evidence import Evidence
-from tachograph.domain.why.explanation import Mention
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.joined import joined_fields
 from tachograph.domain.why.leaves import Leaf, Lexeme, keys_of
-from tachograph.domain.why.matching import Match, matches
+from tachograph.domain.why.match import Match
+from tachograph.domain.why.matching import matches
 from tachograph.domain.why.numbers import is_low
 from tachograph.domain.why.words import field_words
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
+from tachograph.domain.why.argument import Argument, Citation, Source
 from tachograph.domain.why.evidence import Evidence
-from tachograph.domain.why.explanation import Argument, Chain, Citation, Edge, Node, Source
+from tachograph.domain.why.explanation import Chain, Edge, Node
 from tachograph.domain.why.sources import QUOTE_MAX
 
 NODES_MAX: Final = 200

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
+from tachograph.domain.why.argument import Argument, Source
 from tachograph.domain.why.evidence import Evidence
-from tachograph.domain.why.explanation import Argument, Source
 from tachograph.domain.why.index import TEXT_MAX
 from tachograph.domain.why.leaves import Leaf, fits, leaves, opened, parsed, same_value
 from tachograph.domain.why.sources import QUOTE_MAX

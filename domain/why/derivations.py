@@ -153,7 +153,7 @@ def _of_one_document(index: Index, by_row: list[Counter[int]]) -> Iterator[list[
     """Yield for each row the record that most of it points to, all of one document; the latest first."""
     documents: list[dict[int, int]] = []
     for counted in by_row:
-        best = {index.document_of(record): record for record, _ in reversed(counted.most_common())}
+        best = {index.records.document_of(record): record for record, _ in reversed(counted.most_common())}
         documents.append(best)
     shared = set(documents[0]).intersection(*documents[1:]) if documents else set()
     for document in sorted(shared, reverse=True):
@@ -162,14 +162,14 @@ def _of_one_document(index: Index, by_row: list[Counter[int]]) -> Iterator[list[
 
 def _numbers_below(index: Index, container: int) -> Iterator[tuple[str, int]]:
     found = 0
-    for leaf in index.below(container, _LEVELS_MAX):
+    for leaf in index.records.below(container, _LEVELS_MAX):
         if index.is_number(leaf) and found < VALUES_MAX:
             found += 1
             yield index.pointer(leaf).removeprefix(index.pointer_of(container)), leaf
 
 
 def _pairs(index: Index, container: int) -> Iterator[_Tried]:
-    numbers = [leaf for leaf in index.members_of(container) if index.is_number(leaf)][:VALUES_MAX]
+    numbers = [leaf for leaf in index.records.members_of(container) if index.is_number(leaf)][:VALUES_MAX]
     for one, other in combinations(numbers, 2):
         first, second = _number(index, one), _number(index, other)
         larger, smaller = max(first, second), min(first, second)

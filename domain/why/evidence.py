@@ -23,8 +23,9 @@ from tachograph.domain.events import (
     ToolError,
 )
 from tachograph.domain.values import json_text
-from tachograph.domain.why.explanation import Trust
-from tachograph.domain.why.index import TEXT_MAX, Index, Origin
+from tachograph.domain.why.argument import Trust
+from tachograph.domain.why.document import Origin
+from tachograph.domain.why.index import TEXT_MAX, Index
 from tachograph.domain.why.leaves import parsed
 
 _TRUST: dict[str, Trust] = {"system": "policy", "user": "customer", "tool": "tool"}

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from tachograph.domain.why.argument import Argument, Number
 from tachograph.domain.why.declared import EVIDENCE
 from tachograph.domain.why.declared_sources import FROM
-from tachograph.domain.why.explanation import Argument, Number
 
 _REFUSED_MAX: Final = 10
 _VALUE_MAX: Final = 100

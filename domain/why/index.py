@@ -1,24 +1,23 @@
 """
 The evidence of a trace, indexed once so that any value is looked up in microseconds.
 
-All texts of a trace lie one behind the other in one space of characters, in the order of the record. What
-can be asked for (a word, a number, a day) has postings: the places where it stands, as 64-bit integers
-with 32 bits of the key's hash before 32 bits of the place, sorted. So an index takes some 8 bytes a word,
-and what lies before a call is what lies before a place. Hashes may collide: whoever looks up compares.
+All texts of a trace lie one behind the other in one space of characters, in the order of the record, so
+what lies before a call is what lies before a place. What can be asked for (a word, a number, a day) has
+postings of some 8 bytes each.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
-from uuid import UUID
 
+from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.dates import Day, dates
-from tachograph.domain.why.explanation import Trust
+from tachograph.domain.why.document import Document, Origin
 from tachograph.domain.why.leaves import Lexeme, members, opened, token
 from tachograph.domain.why.numbers import number_key, written_numbers
+from tachograph.domain.why.postings import Postings
+from tachograph.domain.why.records import OUTERMOST, Records
 from tachograph.domain.why.words import field_words, form, words
 
 TEXT_MAX: Final = 4_000_000  # characters of one text
@@ -27,38 +26,6 @@ LEAVES_MAX: Final = 1_000_000
 _DEPTH_MAX: Final = 100
 _PREFIX_MAX: Final = 4
 _CORE_MIN: Final = 5
-_LOW: Final = 0xFFFFFFFF
-_BUCKETS: Final = 64  # Sorted one by one, so that the whole is never held twice.
-_BUCKET_SHIFT: Final = 64 - 6
-
-_ROOT: Final = -1
-
-
-class Origin(NamedTuple):
-    """
-    Where a document comes from.
-
-    Args:
-        trust: None for what the model wrote, which is never evidence.
-        at: Pointer of the document within its event.
-    """
-
-    run_id: UUID
-    version: int
-    kind: str
-    call_key: str | None
-    tool: str | None
-    trust: Trust | None
-    at: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One output, message or set of arguments: its leaves and its texts lie together."""
-
-    origin: Origin
-    start: int
-    arguments: int | None  # The document with the arguments that this output answers.
 
 
 class Place(NamedTuple):
@@ -82,12 +49,8 @@ class Index:
         self._leaf_keys: list[str | int] = []
         self._leaf_is_number = bytearray()
         self._leaf_documents = array("l")
-        self._parents = array("l")
-        self._container_keys: list[str | int] = []
-        self._container_documents = array("l")
-        self._container_firsts = array("l")
-        self._container_ends = array("l")
-        self._buckets = [array("Q") for _ in range(_BUCKETS)]
+        self.records = Records()
+        self._postings = Postings()
 
     def add(self, origin: Origin, value: Any, arguments: int | None = None) -> int:
         """
@@ -107,32 +70,32 @@ class Index:
         if isinstance(value, list):
             self._add_container(number, value)
         else:
-            self._add_leaf(number, _ROOT, "", value)
+            self._add_leaf(number, OUTERMOST, "", value)
         return number
 
     def seal(self) -> None:
         """Sort the postings; nothing can be added afterwards."""
-        self._buckets = [array("Q", sorted(bucket)) for bucket in self._buckets]
+        self._postings.sort()
 
     def word(self, word: str, before: int) -> list[int]:
         """Return the places of a word in its form, or of digits whatever zeros they begin with."""
-        return self._places(_word_key(word), before)
+        return self._postings.places(_word_key(word), before)
 
     def number(self, key: str, before: int) -> list[int]:
         """Return the places of a number by its key."""
-        return self._places(f"n\0{key}", before)
+        return self._postings.places(f"n\0{key}", before)
 
     def day(self, day: Day, before: int) -> list[int]:
         """Return the places of a day, written in any form. Year 0: those without a year."""
-        return self._places(f"d\0{day}", before)
+        return self._postings.places(f"d\0{day}", before)
 
     def core(self, digits: str, before: int) -> list[int]:
         """Return the places of digits that stand behind a prefix of letters, as in `W123456`."""
-        return self._places(f"p\0{digits}", before)
+        return self._postings.places(f"p\0{digits}", before)
 
     def whole(self, text: str, before: int) -> list[int]:
         """Return the places of leaves without a word that are this text."""
-        return self._places(f"t\0{text}", before)
+        return self._postings.places(f"t\0{text}", before)
 
     def place(self, position: int) -> Place:
         """Return the leaf at a position of the space, and the offset in its text."""
@@ -159,40 +122,6 @@ class Index:
         """Return the object or list that holds a leaf; -1 for a document that is one leaf."""
         return self._leaf_containers[leaf]
 
-    def parent(self, container: int) -> int:
-        """Return the object or list around one; -1 for the outermost."""
-        return self._parents[container]
-
-    def members_of(self, container: int) -> range:
-        """Return the leaves that an object or list holds itself."""
-        return range(self._container_firsts[container], self._container_ends[container])
-
-    def below(self, container: int, levels: int) -> Iterator[int]:
-        """Yield the leaves of an object or list and of those in it, so many levels down."""
-        depths = {container: 0}
-        yield from self.members_of(container)
-        inner = container + 1
-        while inner < len(self._parents) and self._parents[inner] in depths:
-            depth = depths[self._parents[inner]] + 1
-            depths[inner] = depth
-            if depth <= levels:
-                yield from self.members_of(inner)
-            inner += 1
-
-    def is_row(self, container: int) -> bool:
-        """Tell whether an object stands in a list beside others."""
-        parent, place = self._parents[container], self._container_keys[container]
-        if parent == _ROOT or type(place) is not int:
-            return False
-        later = container + 1
-        while later < len(self._parents) and self._parents[later] > parent:
-            later += 1
-        return place > 0 or (later < len(self._parents) and self._parents[later] == parent)
-
-    def document_of(self, container: int) -> int:
-        """Return the number of the document that an object or list belongs to."""
-        return self._container_documents[container]
-
     def key(self, leaf: int) -> str | int:
         """Return the key or place of a leaf in what holds it."""
         return self._leaf_keys[leaf]
@@ -200,7 +129,7 @@ class Index:
     def path(self, leaf: int) -> list[str | int]:
         """Return the keys from the document to a leaf."""
         container = self._leaf_containers[leaf]
-        return [] if container == _ROOT else [*self._path_of(container), self._leaf_keys[leaf]]
+        return [] if container == OUTERMOST else [*self.records.path(container), self._leaf_keys[leaf]]
 
     def pointer(self, leaf: int) -> str:
         """Return the pointer of a leaf, from its event."""
@@ -208,17 +137,10 @@ class Index:
 
     def pointer_of(self, container: int) -> str:
         """Return the pointer of an object or list, from its event."""
-        return self._pointer(self._container_documents[container], self._path_of(container))
+        return self._pointer(self.records.document_of(container), self.records.path(container))
 
     def _pointer(self, document: int, path: list[str | int]) -> str:
         return self.documents[document].origin.at + "".join(f"/{token(key)}" for key in path)
-
-    def _path_of(self, container: int) -> list[str | int]:
-        path: list[str | int] = []
-        while container != _ROOT and self._parents[container] != _ROOT:
-            path.append(self._container_keys[container])
-            container = self._parents[container]
-        return path[::-1]
 
     def leaves_of(self, document: int) -> range:
         """Return the leaves of a document."""
@@ -257,23 +179,12 @@ class Index:
         """Return how many characters before a place are not in the index."""
         return sum(count for end, count in self.left_out if end <= before)
 
-    def _places(self, key: str, before: int) -> list[int]:
-        high = (hash(key) & _LOW) << 32
-        postings = self._buckets[high >> _BUCKET_SHIFT]
-        first = bisect_left(postings, high)
-        end = bisect_left(postings, high | min(before, _LOW), first)
-        return [posting & _LOW for posting in postings[first:end]]
-
     def _add_container(self, document: int, value: list[Any]) -> None:
         # Level by level within each object, so that the leaves of one lie side by side.
-        waiting: list[tuple[int, str | int, list[Any], int]] = [(_ROOT, "", value, 0)]
+        waiting: list[tuple[int, str | int, list[Any], int]] = [(OUTERMOST, "", value, 0)]
         while waiting:
             parent, key, held, depth = waiting.pop()
-            container = len(self._parents)
-            self._parents.append(parent)
-            self._container_keys.append(key)
-            self._container_documents.append(document)
-            self._container_firsts.append(len(self._texts))
+            container = self.records.open(document, parent, key, len(self._texts))
             inner: list[tuple[int, str | int, list[Any], int]] = []
             for name, member in members(held):
                 member = opened(member)
@@ -286,7 +197,7 @@ class Index:
                     self._add_leaf(document, container, name, member)
                 if type(name) is str and any(map(str.isdigit, name)):
                     self._add_leaf(document, container, name, name)
-            self._container_ends.append(len(self._texts))
+            self.records.close(container, len(self._texts))
             waiting += reversed(inner)
 
     def _add_leaf(self, document: int, container: int, key: str | int, value: object) -> None:
@@ -305,7 +216,7 @@ class Index:
         self._leaf_is_number.append(number)
         self.size = base + len(value) + 1
         if number:
-            self._post(f"n\0{number_key(value)}", base)
+            self._postings.add(f"n\0{number_key(value)}", base)
         else:
             self._post_text(value, base)
 
@@ -313,24 +224,20 @@ class Index:
         any_word = False
         for start, _, word in words(text):
             any_word = True
-            self._post(_word_key(word), base + start)
+            self._postings.add(_word_key(word), base + start)
             if word[0].isalpha() and word[-1].isdigit():
                 core = word.lstrip("abcdefghijklmnopqrstuvwxyz")
                 if _CORE_MIN <= len(core) and core.isdigit() and len(word) - len(core) <= _PREFIX_MAX:
-                    self._post(f"p\0{core}", base + start)
+                    self._postings.add(f"p\0{core}", base + start)
         if not any_word:
-            self._post(f"t\0{form(text)}", base)
+            self._postings.add(f"t\0{form(text)}", base)
         if len(text) > 2 and not text.isalpha() and not text.isdigit():
             for number in written_numbers(text):
-                self._post(f"n\0{number.key}", base + number.start)
+                self._postings.add(f"n\0{number.key}", base + number.start)
             for dated in dates(text):
-                self._post(f"d\0{dated.day}", base + dated.start)
+                self._postings.add(f"d\0{dated.day}", base + dated.start)
                 if dated.day[0]:
                     self.years.setdefault(dated.day[0], base + dated.start)
-
-    def _post(self, key: str, position: int) -> None:
-        posting = (hash(key) & _LOW) << 32 | position
-        self._buckets[posting >> _BUCKET_SHIFT].append(posting)
 
     def _leave_out(self, characters: int) -> None:
         self.left_out.append((self.size, characters))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from tachograph.domain.why.index import Index
-from tachograph.domain.why.matching import Match
+from tachograph.domain.why.match import Match
 from tachograph.domain.why.words import words
 
 WORDS_MAX: Final = 12
@@ -33,7 +33,7 @@ def joined_fields(index: Index, value: str, before: int) -> Iterator[Match]:
 def _covering(index: Index, container: int, wanted: tuple[str, ...]) -> list[int]:
     """Return the fields of a record that make up all wanted words in their order; none if they don't."""
     fields: dict[tuple[str, ...], int] = {}
-    for leaf in index.members_of(container):
+    for leaf in index.records.members_of(container):
         if len(index.text(leaf)) <= 200:
             fields.setdefault(tuple(word.form for word in words(index.text(leaf))), leaf)
     used: list[int] = []

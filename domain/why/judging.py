@@ -5,8 +5,8 @@ from typing import Final
 
 from tachograph.domain.events import Event, Recorded
 from tachograph.domain.run import RunState
+from tachograph.domain.why.argument import Argument
 from tachograph.domain.why.evidence import gather
-from tachograph.domain.why.explanation import Argument
 from tachograph.domain.why.verdicts import Question, verdicts
 
 JUDGED_BY: Final = 1  # The version of the rules in `verdicts`.

@@ -7,10 +7,11 @@ from typing import Final
 
 from tachograph.domain.budget import Budget, Totals
 from tachograph.domain.currencies import CURRENCY_DIGITS
+from tachograph.domain.why.argument import Argument, Number
 from tachograph.domain.why.evidence import Evidence
-from tachograph.domain.why.explanation import Argument, Limit, Number
+from tachograph.domain.why.explanation import Limit
 from tachograph.domain.why.index import Index
-from tachograph.domain.why.matching import Match
+from tachograph.domain.why.match import Match
 from tachograph.domain.why.numbers import as_decimal
 from tachograph.domain.why.sources import source_of
 from tachograph.domain.why.units import currency_beside

@@ -18,45 +18,23 @@ Nothing here knows what is evidence: places in what the model wrote are found to
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from decimal import Decimal
-from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
-from tachograph.domain.why.dates import dates, one_date
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.leaves import Lexeme
+from tachograph.domain.why.match import PLACES_MAX, Match
+from tachograph.domain.why.matching_days import matches_of_day, matches_of_instant
 from tachograph.domain.why.numbers import as_decimal, decimal_key, number_key, written_numbers
+from tachograph.domain.why.spans import PREFIX_BEFORE, aligned, is_cut
 from tachograph.domain.why.units import minor_readings
-from tachograph.domain.why.words import Word, form, words
+from tachograph.domain.why.words import form, words
 
-PLACES_MAX: Final = 1_000  # of one key; the latest ones
 VALUE_MAX: Final = 4_000  # characters of a value that is looked up as a whole
-_DATE_MAX: Final = 40
 _NUMBER_MAX: Final = 70
-_SLACK: Final = 24
 _NAME: Final = re.compile(r"[A-Za-z]+(?:[ _-][A-Za-z]+){1,5}")
 _ID: Final = re.compile(r"[^\w\s]?([a-z]{1,4})[-_]?([0-9]{5,})")
 _BARE_ID: Final = re.compile(r"[^\w\s]?([0-9]{5,})")
-_INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
-_PREFIX_BEFORE: Final = re.compile(r"(?<![\w-])[A-Za-z]{1,4}-\Z")
-
-
-class Match(NamedTuple):
-    """
-    A place that a value matches.
-
-    Args:
-        start, end: Within the leaf's text.
-        whole: Whether the leaf holds nothing else.
-    """
-
-    leaf: int
-    start: int
-    end: int
-    whole: bool
-    rule: str
-    note: str | None = None
 
 
 def matches(index: Index, value: str, before: int) -> list[Match]:
@@ -72,8 +50,8 @@ def matches(index: Index, value: str, before: int) -> list[Match]:
         for spelled in _spellings(value):
             found += (match._replace(rule="separators") for match in _matches_of_text(index, spelled, before))
         found += _matches_of_prefixed(index, value, before)
-        found += _matches_of_day(index, value, before)
-        found += _matches_of_instant(index, value, before)
+        found += matches_of_day(index, value, before)
+        found += matches_of_instant(index, value, before)
     best: dict[tuple[int, int], Match] = {}
     for match in found:
         other = best.get((match.leaf, match.start))
@@ -114,7 +92,7 @@ def _number_at(text: str, offset: int, wanted: Decimal) -> tuple[int, str] | Non
     end = offset
     while end < len(text) and text[end].isdigit():
         end += 1
-    if _is_cut(text, offset, end) or number_key(text[offset:end]) != decimal_key(wanted):
+    if is_cut(text, offset, end) or number_key(text[offset:end]) != decimal_key(wanted):
         return None
     return end, "number"
 
@@ -136,8 +114,8 @@ def _matches_of_text(index: Index, value: str, before: int) -> Iterator[Match]:
             if text == value:
                 yield Match(leaf, 0, len(text), True, "number")
             continue
-        span = _aligned(text, offset, value, parts, pivot)
-        if span is not None and not _is_cut(text, *span):
+        span = aligned(text, offset, value, parts, pivot)
+        if span is not None and not is_cut(text, *span):
             yield _match(index, leaf, *span, value, parts[0].start)
 
 
@@ -147,38 +125,6 @@ def _spellings(value: str) -> Iterator[str]:
     if parts:
         spaced = re.sub("[ _-]", " ", value)
         yield from (other for other in (spaced, spaced.replace(" ", "_")) if other != value)
-
-
-def _aligned(text: str, at: int, value: str, parts: list[Word], pivot: Word) -> tuple[int, int] | None:
-    """Return where all words of a value stand around one of them, None if they don't."""
-    first, last = parts[0], parts[-1]
-    start = at - (pivot.start - first.start)
-    end = start + last.end - first.start
-    if start >= 0 and text[start:end] == value[first.start : last.end] and _ends_words(text, start, end):
-        return start, end
-    lead, follow = pivot.start - first.start, last.end - pivot.start
-    from_ = max(0, at - 2 * lead - _SLACK)
-    while from_ > 0 and text[from_ - 1].isalnum() and at - from_ < 4 * lead + 200:
-        from_ -= 1
-    around = list(words(text, from_, at + 2 * follow + _SLACK))
-    place = next((number for number, word in enumerate(around) if word.start == at), None)
-    if place is None:
-        return None
-    begin = place - parts.index(pivot)
-    chosen = around[begin : begin + len(parts)] if begin >= 0 else []
-    if [word.form for word in chosen] != [part.form for part in parts]:
-        return None
-    for (one, other), (here, there) in zip(pairwise(parts), pairwise(chosen), strict=True):
-        wanted, found = value[one.end : other.start], text[here.end : there.start]
-        digits = one.form[-1].isdigit() and other.form[0].isdigit()
-        if wanted != found and (digits or len(found) > 3 or "\n\n" in found):
-            return None
-    return chosen[0].start, chosen[-1].end
-
-
-def _ends_words(text: str, start: int, end: int) -> bool:
-    before_ok = start == 0 or not (text[start - 1].isalnum() or text[start - 1] == "_")
-    return before_ok and (end == len(text) or not (text[end].isalnum() or text[end] == "_"))
 
 
 def _match(index: Index, leaf: int, start: int, end: int, value: str, lead: int) -> Match:
@@ -191,7 +137,7 @@ def _match(index: Index, leaf: int, start: int, end: int, value: str, lead: int)
         end += trail
     found = text[start:end]
     whole = not text[:start].strip() and not text[end:].strip()
-    if _PREFIX_BEFORE.search(text, max(0, start - 8), start):
+    if PREFIX_BEFORE.search(text, max(0, start - 8), start):
         rule = "prefix"
     elif found == value:
         rule = "exact"
@@ -206,24 +152,6 @@ def _match(index: Index, leaf: int, start: int, end: int, value: str, lead: int)
     return Match(leaf, start, end, whole, rule)
 
 
-def _is_cut(text: str, start: int, end: int) -> bool:
-    """Tell whether a span is a piece of something longer: of a number, a date, an address, an id."""
-    before, after = text[max(0, start - 2) : start], text[end : end + 2]
-    if len(before) == 2 and before[0].isalnum():
-        sign, digits = before[1], before[0].isdigit() and text[start].isdigit()
-        if sign in "@." or (sign in "-/:,+" and digits):
-            return True
-        any_digit = any(map(str.isdigit, text[start:end]))
-        if sign == "-" and any_digit and not _PREFIX_BEFORE.search(text, max(0, start - 8), start):
-            return True
-    if len(after) == 2 and after[1].isalnum():
-        digits = after[1].isdigit() and text[end - 1].isdigit()
-        if after[0] in "@." or (after[0] in "-/:,+" and digits):
-            return not (after[0] == "." and not digits and text[end - 1].isalpha() and after[1].isupper())
-        return after[0] == "-" and any(map(str.isdigit, text[start:end]))
-    return False
-
-
 def _matches_of_prefixed(index: Index, value: str, before: int) -> Iterator[Match]:
     """Find an id without the letters that it has in one of two places."""
     wanted = form(value)
@@ -236,62 +164,8 @@ def _matches_of_prefixed(index: Index, value: str, before: int) -> Iterator[Matc
         leaf, offset = index.place(position)
         text = index.text(leaf)
         found = next(words(text, offset), None)
-        if found and found.form.endswith(core) and not _is_cut(text, found.start, found.end):
+        if found and found.form.endswith(core) and not is_cut(text, found.start, found.end):
             if bare or found.form == core:
                 yield Match(
                     leaf, found.start, found.end, found.start <= 1 and found.end == len(text), "prefix"
                 )
-
-
-def _matches_of_day(index: Index, value: str, before: int) -> Iterator[Match]:
-    day = one_date(value)
-    if day is None:
-        return
-    year, month, number = day
-    positions = index.day(day, before)[-PLACES_MAX:]
-    said = index.years.get(year)
-    if said is not None and said < before:
-        positions += index.day((0, month, number), before)[-PLACES_MAX:]
-    for position in positions:
-        leaf, offset = index.place(position)
-        text = index.text(leaf)
-        for dated in dates(text[offset : offset + _DATE_MAX]):
-            if dated.start == 0 and dated.day in (day, (0, month, number)):
-                end = offset + dated.end
-                whole = (offset, end) == (0, len(text))
-                note = dated.note
-                rule = dated.rule
-                if dated.day[0] == 0:
-                    rule = "date_without_year"
-                    note = "; ".join(filter(None, (note, f"the year {year} is known from elsewhere")))
-                elif rule == "date_form" and text[offset:end] == value:
-                    rule = "exact"
-                    if not whole and text[end : end + 1] in ("T", " ") and offset == 0:
-                        rule, whole = "date_part", True
-                yield Match(leaf, offset, end, whole, rule, note)
-                break
-
-
-def _matches_of_instant(index: Index, value: str, before: int) -> Iterator[Match]:
-    if not _INSTANT.match(value):
-        return
-    try:
-        instant = datetime.fromisoformat(value)
-    except ValueError:
-        return
-    if instant.tzinfo is None:
-        return
-    for days in (-1, 0, 1):
-        try:
-            day = (instant + timedelta(days=days)).date()
-        except OverflowError:
-            continue
-        for position in index.day((day.year, day.month, day.day), before)[-PLACES_MAX:]:
-            leaf, offset = index.place(position)
-            text = index.text(leaf)
-            try:
-                same = offset == 0 and datetime.fromisoformat(text) == instant
-            except (ValueError, TypeError):
-                continue
-            if same:
-                yield Match(leaf, 0, len(text), True, "exact" if text == value else "time_form")

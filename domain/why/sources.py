@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from tachograph.domain.why.explanation import Citation, Source
+from tachograph.domain.why.argument import Citation, Source
 from tachograph.domain.why.index import Index
-from tachograph.domain.why.matching import Match
+from tachograph.domain.why.match import Match
 
 QUOTE_MAX: Final = 160
 _AROUND: Final = 48
@@ -60,14 +60,14 @@ def _citation(index: Index, match: Match) -> Citation | None:
     for _ in range(_LEVELS_MAX):
         if container < 0:
             return None
-        fields = {index.key(leaf): index.text(leaf) for leaf in index.members_of(container)}
+        fields = {index.key(leaf): index.text(leaf) for leaf in index.records.members_of(container)}
         document, version, section = (
             next((fields[name] for name in names if name in fields), None)
             for names in (_DOCUMENT, _VERSION, _SECTION)
         )
         if document and (version or section):
             return Citation(document, version, section)
-        container = index.parent(container)
+        container = index.records.parent(container)
     return None
 
 

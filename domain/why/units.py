@@ -56,17 +56,17 @@ def currency_beside(index: Index, leaf: int) -> str | None:
     for _ in range(_LEVELS_MAX):
         if container < 0:
             return None
-        for sibling in index.members_of(container):
+        for sibling in index.records.members_of(container):
             if "currency" in field_words(str(index.key(sibling))):
                 code = index.text(sibling).upper()
                 if code in CURRENCY_DIGITS:
                     return code
-        container = index.parent(container)
+        container = index.records.parent(container)
     return None
 
 
 def _has_fraction(index: Index, leaf: int) -> bool:
     container = index.container(leaf)
     return container >= 0 and any(
-        index.is_number(other) and "." in index.text(other) for other in index.members_of(container)
+        index.is_number(other) and "." in index.text(other) for other in index.records.members_of(container)
     )

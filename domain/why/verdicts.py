@@ -6,14 +6,14 @@ from decimal import Decimal
 from typing import Any, Final
 
 from tachograph.domain.why import declared_sources
+from tachograph.domain.why.argument import Argument, Number, Part, Verdict
 from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked
 from tachograph.domain.why.dates import Day, one_date
 from tachograph.domain.why.derivations import Derivation, Row, column_total, company, derivation, row_records
 from tachograph.domain.why.evidence import Evidence
-from tachograph.domain.why.explanation import Argument, Number, Part, Verdict
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.leaves import Leaf, Lexeme, Pairs, leaves, opened, parsed
-from tachograph.domain.why.matching import Match
+from tachograph.domain.why.match import Match
 from tachograph.domain.why.nearest import nearest
 from tachograph.domain.why.numbers import as_decimal
 from tachograph.domain.why.prose import inner_values, is_prose
@@ -150,7 +150,7 @@ def _is_in(index: Index, match: Match, records: frozenset[int]) -> bool:
             return True
         if container < 0:
             return False
-        container = index.parent(container)
+        container = index.records.parent(container)
     return False
 
 
@@ -194,7 +194,7 @@ def _narrowed_to(index: Index, finding: Finding, call: _Call) -> list[Match]:
         for match in reversed(finding.echoes)
         if match.whole
         and index.container(match.leaf) in call.named
-        and index.is_row(index.container(match.leaf))
+        and index.records.is_row(index.container(match.leaf))
     ]
 
 

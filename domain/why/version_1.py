@@ -9,11 +9,11 @@ from tachograph.domain.errors import CallNotFound
 from tachograph.domain.events import CallRequest, Recorded, ToolCall, ToolError
 from tachograph.domain.run import RunState, Step, fold, state_digest
 from tachograph.domain.why import sentences
+from tachograph.domain.why.argument import Argument
 from tachograph.domain.why.chain import chain_of
 from tachograph.domain.why.evidence import gather
 from tachograph.domain.why.explanation import (
     Absence,
-    Argument,
     AsRecorded,
     Attempt,
     Call,
@@ -23,10 +23,10 @@ from tachograph.domain.why.explanation import (
     Node,
     Searched,
     WhyNot,
-    with_digest,
 )
 from tachograph.domain.why.limits import LIMITS_MAX, budget_limits, recorded_limits
 from tachograph.domain.why.verdicts import Question, verdicts
+from tachograph.domain.why.writing import with_digest
 
 VERSION: Final = 1
 ATTEMPTS_MAX: Final = 200

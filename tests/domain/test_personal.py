@@ -18,10 +18,10 @@ PERSONAL_PATHS: Mapping[str, set[str]] = {
     },
     "model_turn": {"text", "calls.*.arguments", "refusal", "error", "provider_state"},
     "tool_started": set(),
-    "tool_call": {"arguments", "output"},
+    "tool_call": {"arguments", "output", "declared"},
     "tool_error": {"message", "detail"},
     "run_resumed": {"actor"},
-    "terminal": {"arguments", "actor"},
+    "terminal": {"arguments", "actor", "provenance.declared", "provenance.verdicts"},
 }
 
 

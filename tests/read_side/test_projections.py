@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tachograph.domain.context import TrustedContext
-from tachograph.domain.events import Event, Message, Provenance, Source
+from tachograph.domain.events import Event, Message, Source
 from tachograph.domain.personal import personal_paths
+from tachograph.domain.provenance import Provenance
 from tachograph.projections.catalogue import PROJECTIONS
 from tachograph.projections.plain import plain, time_text
 from tachograph.projections.projection import Column, Placed, Projection, Row, Rows, Table, merged
