@@ -25,8 +25,22 @@ def _formats() -> Sequence[str]:
     return tuple(FORMATS)
 
 
+def _forms() -> Sequence[str]:
+    from tachograph.adapters.screen.why import FORMS
+
+    return FORMS
+
+
+def _rules() -> Sequence[str]:
+    from tachograph.domain.why.explaining import EXPLAINERS
+
+    return tuple(map(str, EXPLAINERS))
+
+
 SCENARIO: Final = OneOf("scenario", _scenarios)
 FORMAT: Final = OneOf("format", _formats)
+FORM: Final = OneOf("format", _forms)
+RULES: Final = OneOf("version", _rules)
 VERSION: Final = click.IntRange(min=1)
 
 _agent_option = click.option(
@@ -205,6 +219,34 @@ def rebuild(settings: Settings, run: str, at: int | None) -> int:
     from tachograph.adapters.screen import records
 
     return records.rebuild(settings, run, at)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
+@click.option("--call", "call_key", metavar="KEY", help="Another call, such as 3.1; `show` has their keys.")
+@click.option("--format", "form", type=FORM, metavar="FORMAT", help="text, json, html, mermaid or prov.")
+@click.option("--rules", type=RULES, metavar="VERSION", help="By an older version of the rules.")
+@pass_settings
+def why(settings: Settings, run: str, call_key: str | None, form: str | None, rules: str | None) -> int:
+    """
+    Explain why a run ended as it did: where each value of the decision came from.
+
+    Values that stand in no evidence before the decision are marked: the model made them up.
+    """
+    from tachograph.adapters.screen import why as explained
+
+    return explained.why(settings, run, call_key, form, rules)
+
+
+@main.command("why-not")
+@click.argument("run", metavar="RUN")
+@click.argument("tool", metavar="TOOL")
+@pass_settings
+def why_not(settings: Settings, run: str, tool: str) -> int:
+    """Say which denied attempts, limits and errors stood before a tool that a run didn't execute."""
+    from tachograph.adapters.screen import why as explained
+
+    return explained.why_not(settings, run, tool)
 
 
 @main.command("import")

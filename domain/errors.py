@@ -12,6 +12,7 @@ TachographError            every error this package raises on purpose
 ├── ModelError             the model gave no answer; the run stays open and can be resumed
 ├── InvalidId              an id breaks the rule for ids (field, rule)
 ├── InvalidAgent           an agent's or a tool's definition is wrong
+├── ExtraMissing           an optional dependency isn't installed (extra)
 └── ImportRejected         a foreign file does not have the form it should have
 """
 
@@ -114,6 +115,14 @@ class InvalidId(TachographError, ValueError):
 
 class InvalidAgent(TachographError, ValueError):
     """An agent's or a tool's definition is wrong."""
+
+
+class ExtraMissing(TachographError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str) -> None:
+        super().__init__(f"this needs more packages: pip install 'tachograph[{extra}]'")
+        self.extra = extra
 
 
 class ImportRejected(TachographError):

@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from tachograph.adapters.screen.escape import visible
+from tachograph.adapters.exporters.visible import visible
 
 FINE: Final = 0
 NO: Final = 1

@@ -15,8 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from tachograph.adapters.exporters.visible import visible
 from tachograph.adapters.screen.commands import hush, tell
-from tachograph.adapters.screen.escape import visible
 
 PIPED_WIDTH: Final = 100
 WIDTH_MAX: Final = 120

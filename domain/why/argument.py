@@ -53,6 +53,7 @@ class Source:
             into JSON that stands in a text.
         span: Start and end, in characters, within the text at `pointer`; None where all of it matches.
         quote: The matching text with some of what stands around it, as recorded: hostile.
+        quoted: Start and end of the match within the quote.
         rule: What was done to the value so that it matched: `exact`, `number`, `case`, `minor_units`, ...
         note: What is uncertain about it, such as a date that can be read in two ways.
     """
@@ -65,6 +66,7 @@ class Source:
     pointer: str
     span: tuple[int, int] | None
     quote: str
+    quoted: tuple[int, int]
     rule: str
     trust: Trust
     citation: Citation | None = None

@@ -8,7 +8,7 @@ from uuid import UUID
 from tachograph.domain.why.argument import Argument, Citation, Source
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.explanation import Chain, Edge, Node
-from tachograph.domain.why.sources import QUOTE_MAX
+from tachograph.domain.why.sources import QUOTE_MAX, cited
 
 NODES_MAX: Final = 200
 
@@ -20,7 +20,8 @@ def chain_of(evidence: Evidence, decision: Node, judge: Judge) -> Chain:
     """
     Return the calls and messages that a decision's arguments come from, and theirs in turn.
 
-    Of each argument the best source is followed, of a derived one all sources. At most NODES_MAX steps.
+    Of each argument the best source is followed and the best passage of a policy; of a derived one all
+    sources. At most NODES_MAX steps.
     """
     nodes = {decision.id: decision}
     edges: dict[tuple[str, str], list[str]] = {}
@@ -55,9 +56,10 @@ def chain_of(evidence: Evidence, decision: Node, judge: Judge) -> Chain:
 
 
 def _followed(argument: Argument) -> tuple[Source, ...]:
-    inside = tuple(source for part in argument.parts for source in part.sources[:1])
-    own = argument.sources if argument.verdict == "derived" else argument.sources[:1]
-    return (*own, *inside)
+    inside = tuple(source for part in argument.parts for source in part.sources)
+    if argument.verdict == "derived":
+        return (*argument.sources, *inside)
+    return (*argument.sources[:1], *cited(argument.sources[1:]), *inside)
 
 
 def _with_best_source(argument: Argument) -> Argument:

@@ -33,6 +33,7 @@ def check(evidence: Evidence, leaf: Leaf, argument: Argument, before: int) -> Ar
     origin = evidence.index.documents[document].origin
     for other in found:
         if same_value(other.value, leaf.value):
+            quote = str(other.value)[:QUOTE_MAX]
             source = Source(
                 run_id=origin.run_id,
                 version=origin.version,
@@ -41,7 +42,8 @@ def check(evidence: Evidence, leaf: Leaf, argument: Argument, before: int) -> Ar
                 tool=tool,
                 pointer=f"{origin.at}{other.pointer}",
                 span=None,
-                quote=str(other.value)[:QUOTE_MAX],
+                quote=quote,
+                quoted=(0, len(quote)),
                 rule="declared",
                 trust="tool",
             )

@@ -60,12 +60,14 @@ def recorded_limits(evidence: Evidence, arguments: Sequence[Argument], before: i
         if source.trust == "tool"
     }
     index = evidence.index
+    told: set[tuple[int, str | None, str]] = set()
     for number, document in enumerate(index.documents):
         origin = document.origin
         if (origin.run_id, origin.version) in fed and origin.trust == "tool" and document.start < before:
             for leaf in index.leaves_of(number):
                 limit = _limit(index, leaf, amounts)
-                if limit is not None:
+                if limit is not None and (number, limit.margin, limit.limit) not in told:
+                    told.add((number, limit.margin, limit.limit))
                     yield limit
 
 

@@ -1,6 +1,7 @@
 """A match as a source to be shown: where it stands, with a quote, and the passage that it belongs to."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from tachograph.domain.why.argument import Citation, Source
@@ -13,7 +14,7 @@ _LEVELS_MAX: Final = 3
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _HEADING_MAX: Final = 120
 
-_DOCUMENT: Final = ("document_id", "document", "doc_id", "document_name", "policy_id", "policy", "title")
+_DOCUMENT: Final = ("document_id", "document", "doc_id", "document_name", "policy_id", "policy")
 _VERSION: Final = ("version", "document_version", "revision")
 _SECTION: Final = ("section", "section_id", "clause", "article", "paragraph", "heading")
 
@@ -23,6 +24,7 @@ def source_of(index: Index, match: Match) -> Source:
     origin = index.documents[index.document(match.leaf)].origin
     assert origin.trust, "what the model wrote is no source"
     text = index.text(match.leaf)
+    quote, quoted_at = quoted(text, match.start, match.end)
     return Source(
         run_id=origin.run_id,
         version=origin.version,
@@ -31,7 +33,8 @@ def source_of(index: Index, match: Match) -> Source:
         tool=origin.tool,
         pointer=index.pointer(match.leaf),
         span=None if (match.start, match.end) == (0, len(text)) else (match.start, match.end),
-        quote=quoted(text, match.start, match.end),
+        quote=quote,
+        quoted=quoted_at,
         rule=match.rule,
         trust=origin.trust,
         citation=_citation(index, match),
@@ -39,8 +42,20 @@ def source_of(index: Index, match: Match) -> Source:
     )
 
 
-def quoted(text: str, start: int, end: int) -> str:
-    """Return a span with some of the text around it, cut at spaces where there are any."""
+def cited(sources: Sequence[Source]) -> tuple[Source, ...]:
+    """Return the first source that is a passage of a document, one with a section before others; or none."""
+    passages = [source for source in sources if source.citation]
+    with_section = [source for source in passages if source.citation and source.citation.section]
+    return tuple((with_section or passages)[:1])
+
+
+def quoted(text: str, start: int, end: int) -> tuple[str, tuple[int, int]]:
+    """
+    Quote a span with some of the text around it, cut at spaces where there are any.
+
+    Returns:
+        The quote, and where the span is in it; of a span longer than QUOTE_MAX, its beginning.
+    """
     end = min(end, start + QUOTE_MAX)
     first, last = max(0, start - _AROUND), min(len(text), end + _AROUND)
     if first:
@@ -49,7 +64,9 @@ def quoted(text: str, start: int, end: int) -> str:
     if last < len(text):
         space = text.rfind(" ", end, last)
         last = space if space >= 0 else last
-    return f"{'…' if first else ''}{text[first:last]}{'…' if last < len(text) else ''}"
+    quote = f"{'…' if first else ''}{text[first:last]}{'…' if last < len(text) else ''}"
+    at = start - first + bool(first)
+    return quote, (at, at + end - start)
 
 
 def _citation(index: Index, match: Match) -> Citation | None:

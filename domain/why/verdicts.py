@@ -18,7 +18,7 @@ from tachograph.domain.why.nearest import nearest
 from tachograph.domain.why.numbers import as_decimal
 from tachograph.domain.why.prose import inner_values, is_prose
 from tachograph.domain.why.relative_dates import day_before, distances
-from tachograph.domain.why.sources import source_of
+from tachograph.domain.why.sources import cited, source_of
 
 SOURCES_MAX: Final = 20
 _LEVELS_MAX: Final = 2
@@ -157,7 +157,7 @@ def _is_in(index: Index, match: Match, records: frozenset[int]) -> bool:
 def _without_candidates(call: _Call, finding: Finding, blank: Argument, row: Row) -> Argument:
     question = call.question
     value, index = finding.leaf.value, question.evidence.index
-    if not isinstance(value, Lexeme) and is_prose(value):
+    if not isinstance(value, Lexeme) and is_prose(value, finding.words):
         parts = tuple(_part(question, start, end, text) for start, end, text in inner_values(value))
         return replace(blank, verdict="free_text", parts=parts)
     derived = _derived(call, finding, row)
@@ -242,4 +242,4 @@ def _part(question: Question, start: int, end: int, text: str) -> Part:
     row = Row("", _number(value), frozenset())
     call = _Call(replace(question, declared={}), [row], frozenset())
     judged = _judged(call, find(question.evidence, Leaf("", value), question.before), row)
-    return Part((start, end), text, judged.verdict, judged.sources[:1])
+    return Part((start, end), text, judged.verdict, (*judged.sources[:1], *cited(judged.sources[1:])))

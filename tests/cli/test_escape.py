@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tachograph.adapters.screen.escape import visible
+from tachograph.adapters.exporters.visible import visible
 from tachograph.adapters.screen.json_layout import laid_out
 from tachograph.adapters.screen.machine import ascii_json, line
 from tachograph.adapters.screen.summaries import gist, refusal, result_gist
