@@ -1,20 +1,29 @@
-"""The chain of an explanation as a drawing: in layers, from the customer's words down to the decision."""
+"""
+The chain of an explanation as a drawing: a box a step, in the order of the record, arcs beside them.
+
+Boxes stand one below the other, so no line crosses one; an arc leads from a box to each that it fed, the
+farther the wider, with the names of the arguments at its end.
+"""
 
 import textwrap
 from dataclasses import dataclass
 from typing import Final
 
 from tachograph.adapters.exporters.wording import name_text, node_text, value_text
-from tachograph.domain.why.explanation import Chain, Edge
+from tachograph.domain.why.explanation import Chain, Edge, Node
 
-WIDTH: Final = 250
-HEIGHT: Final = 74
-GAP_X: Final = 26
-GAP_Y: Final = 56
-MARGIN: Final = 12
-_LINE_MAX: Final = 36
-_NAMES_MAX: Final = 40
-_MADE_UP_MAX: Final = 12
+WIDTH: Final = 460
+_MARGIN: Final = 2
+_GAP: Final = 18
+_TITLE: Final = 26
+_LINE: Final = 16
+_ARC: Final = 46
+_ARC_STEP: Final = 20
+_ARC_MAX: Final = 240
+_LABELS: Final = 330  # pixels beside the arcs
+_LINE_MAX: Final = 66
+_NAMES_MAX: Final = 60
+_SHOWN_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,83 +33,85 @@ class Box:
     kind: str
     title: str
     lines: tuple[str, ...]
-    x: float
-    y: float
+    y: int
+    height: int
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """A line from one box to another, with the names of the arguments that it fed."""
+    """An arc from one box to another, and the names of the arguments that it fed, with their place."""
 
     path: str
     label: str
-    x: float
-    y: float
+    x: int
+    y: int
 
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A drawing, in pixels."""
+    """A drawing, in pixels. All boxes are WIDTH wide."""
 
-    width: float
-    height: float
+    width: int
+    height: int
     boxes: tuple[Box, ...]
     arrows: tuple[Arrow, ...]
 
 
 def diagram(chain: Chain) -> Diagram:
-    """Lay a chain out: each step below all that fed it, those of one layer side by side."""
-    layers = _layers(chain)
-    made_up = [
-        (f"{node.id}?{number}", node.id, f"{name_text(argument.pointer)} {value_text(argument)}")
-        for node in chain.nodes
-        for number, argument in enumerate(node.arguments)
-        if argument.verdict == "unsupported"
-    ][:_MADE_UP_MAX]
-    if any(layers[target] == 0 for _, target, _ in made_up):
-        layers = {node_id: layer + 1 for node_id, layer in layers.items()}
-    layers |= {box_id: layers[target] - 1 for box_id, target, _ in made_up}
-    titles: dict[str, tuple[str, str, str]] = {
-        node.id: (node.kind, node_text(node), node.quote) for node in chain.nodes
-    }
-    titles |= {box_id: ("unsupported", "made up by the model", said) for box_id, _, said in made_up}
-    rows: dict[int, list[str]] = {}
-    for box_id, layer in layers.items():
-        rows.setdefault(layer, []).append(box_id)
-    widest = max((len(row) for row in rows.values()), default=0)
-    width = 2 * MARGIN + widest * WIDTH + max(0, widest - 1) * GAP_X
+    """Lay a chain out. A value without evidence gets a box of its own, right before the step it went into."""
+    edges: list[Edge] = list(chain.edges)
+    order: list[tuple[str, str, str, tuple[str, ...]]] = []
+    for node in chain.nodes:
+        for number, argument in enumerate(node.arguments):
+            if argument.verdict == "unsupported":
+                box_id = f"{node.id}?{number}"
+                said = f"{name_text(argument.pointer)} {value_text(argument)}"
+                order.append((box_id, "unsupported", "without evidence", _lines(said)))
+                edges.append(Edge(box_id, node.id, (argument.pointer,)))
+        order.append((node.id, node.kind, node_text(node), _said(node)))
     boxes: dict[str, Box] = {}
-    for place, layer in enumerate(sorted(rows)):
-        row = rows[layer]
-        left = (width - len(row) * WIDTH - (len(row) - 1) * GAP_X) / 2
-        for number, box_id in enumerate(row):
-            kind, title, said = titles[box_id]
-            lines = tuple(textwrap.wrap(said[:200], _LINE_MAX, max_lines=2, placeholder="…"))
-            x, y = left + number * (WIDTH + GAP_X), MARGIN + place * (HEIGHT + GAP_Y)
-            boxes[box_id] = Box(kind, _cut(title, _LINE_MAX), lines, x, y)
-    height = 2 * MARGIN + len(rows) * HEIGHT + max(0, len(rows) - 1) * GAP_Y
-    edges = [*chain.edges, *(Edge(box_id, target, ()) for box_id, target, _ in made_up)]
-    arrows = tuple(_arrow(boxes[edge.source], boxes[edge.target], edge) for edge in edges)
-    return Diagram(width, height, tuple(boxes.values()), arrows)
+    y = _MARGIN
+    for box_id, kind, title, lines in order:
+        incoming = sum(edge.target == box_id for edge in edges)
+        height = max(_TITLE + _LINE * len(lines) + 8, _LINE * (incoming + 1))
+        boxes[box_id] = Box(kind, _cut(title, _LINE_MAX - 6), lines, y, height)
+        y += height + _GAP
+    places = {box_id: place for place, box_id in enumerate(boxes)}
+    ends: dict[str, int] = {}
+    arrows: list[Arrow] = []
+    for edge in sorted(edges, key=lambda edge: (places[edge.target], -places[edge.source])):
+        ends[edge.target] = ends.get(edge.target, 0) + 1
+        span = places[edge.target] - places[edge.source]
+        arrows.append(_arrow(boxes[edge.source], boxes[edge.target], edge, span, ends[edge.target]))
+    width = WIDTH + _LABELS + (min(_ARC + _ARC_STEP * len(boxes), _ARC_MAX) if arrows else 0)
+    return Diagram(width, y - _GAP + _MARGIN, tuple(boxes.values()), tuple(arrows))
 
 
-def _layers(chain: Chain) -> dict[str, int]:
-    """Return for each step the length of the longest way to it. Edges lead forward in the record."""
-    layers = {node.id: 0 for node in chain.nodes}
-    order = {node.id: place for place, node in enumerate(chain.nodes)}
-    for edge in sorted(chain.edges, key=lambda edge: order[edge.source]):
-        if order[edge.source] < order[edge.target]:
-            layers[edge.target] = max(layers[edge.target], layers[edge.source] + 1)
-    return layers
-
-
-def _arrow(start: Box, end: Box, edge: Edge) -> Arrow:
-    x1, y1 = start.x + WIDTH / 2, start.y + HEIGHT
-    x2, y2 = end.x + WIDTH / 2, end.y
-    middle = (y1 + y2) / 2
-    path = f"M{x1:.0f},{y1:.0f} C{x1:.0f},{middle:.0f} {x2:.0f},{middle:.0f} {x2:.0f},{y2:.0f}"
+def _arrow(start: Box, end: Box, edge: Edge, span: int, number: int) -> Arrow:
+    """Return the arc of an edge, the so-manieth that ends at its box."""
+    reach = WIDTH + min(_ARC + _ARC_STEP * span, _ARC_MAX)
+    y1, y2 = start.y + start.height // 2, end.y + _LINE * number
+    path = f"M{WIDTH},{y1} C{reach},{y1} {reach},{y2} {WIDTH + 2},{y2}"
     names = ", ".join(name_text(pointer) for pointer in edge.pointers)
-    return Arrow(path, _cut(names, _NAMES_MAX), (x1 + x2) / 2, middle)
+    return Arrow(path, _cut(names, _NAMES_MAX), WIDTH + 16, y2 + 4)
+
+
+def _said(node: Node) -> tuple[str, ...]:
+    cited = [
+        ", ".join(filter(None, (one.document, one.version and f"version {one.version}", one.section)))
+        for one in node.citations
+    ]
+    if node.quote:
+        return (*_lines(node.quote), *cited[:_SHOWN_MAX])
+    if node.kind == "decision":
+        return ()
+    given = [f"{name_text(one.pointer)}: {value_text(one)}" for one in node.arguments]
+    more = [f"and {len(given) - _SHOWN_MAX} more"] if len(given) > _SHOWN_MAX else []
+    return tuple(_cut(line, _LINE_MAX) for line in (*given[:_SHOWN_MAX], *more, *cited[:_SHOWN_MAX]))
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(textwrap.wrap(text[:300], _LINE_MAX, max_lines=2, placeholder="…"))
 
 
 def _cut(text: str, most: int) -> str:

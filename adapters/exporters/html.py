@@ -4,7 +4,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from tachograph.adapters.exporters import wording
-from tachograph.adapters.exporters.diagram import diagram
+from tachograph.adapters.exporters.diagram import WIDTH, diagram
 from tachograph.adapters.exporters.visible import visible
 from tachograph.domain.errors import ExtraMissing
 from tachograph.domain.why.argument import Argument, Part, Source
@@ -34,6 +34,7 @@ def html_page(explanation: Explanation) -> str:
         rows=[_row(argument) for argument in explanation.arguments],
         parties=wording.parties(explanation),
         diagram=diagram(explanation.chain),
+        box_width=WIDTH,
         calls=[
             (
                 call,

@@ -8,6 +8,7 @@ import click
 from pydantic import ValidationError
 
 from tachograph.adapters import running
+from tachograph.adapters.explaining import explain_run
 from tachograph.adapters.loading import load
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
@@ -20,6 +21,7 @@ from tachograph.adapters.screen.failures import explain, without_secrets
 from tachograph.adapters.screen.open_runs import Resumption, WatchedStore, left
 from tachograph.adapters.screen.output import LiveScreen, text
 from tachograph.adapters.screen.story import Story
+from tachograph.adapters.screen.why_text import print_grounds
 from tachograph.adapters.world import SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import PARTY_RULE, TrustedContext, check_request_id, check_trace_id
@@ -45,6 +47,8 @@ def demo(settings: Settings, name: str) -> int:
         if not settings.as_json:
             screen.print(text(scenario.title, "bold"), text(scenario.shows, "dim"), "")
         outcome = _carried_out(settings, store, refund_agent, work, Resumption(None, None), screen)
+        if isinstance(outcome, RunOutcome) and not settings.as_json:
+            print_grounds(screen, explain_run(store, outcome.run_id))
     if isinstance(outcome, int):
         return outcome
     if (outcome.outcome, outcome.reason) == (scenario.expected_outcome, scenario.expected_reason):
@@ -199,6 +203,7 @@ def _epilogue(
         text(f"{_counted(state.version, 'event')} recorded in {where}", characters_max=500),
         "",
         text("Look closer:", "bold"),
+        text(f"  tachograph why {outcome.run_id}"),
         text(f"  tachograph show {outcome.run_id}"),
         text(f"  tachograph steps --trace {outcome.trace_id}"),
     )

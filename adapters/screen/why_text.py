@@ -49,13 +49,18 @@ def print_explanation(screen: Screen, explanation: Explanation) -> None:
     screen.print(text(explanation.sentence, "bold"), text(" · ".join(parties(explanation)), "dim"))
     if explanation.said:
         screen.hanging(text("the model said  ", "dim"), text(explanation.said, characters_max=_QUOTE_MAX))
-    if explanation.arguments:
-        _head(screen, "What it rests on")
-        _print_arguments(screen, explanation.arguments)
+    print_grounds(screen, explanation)
     _print_chain(screen, explanation)
     _print_calls(screen, explanation.calls)
     _print_why_not(screen, explanation.why_not.attempts, explanation.why_not.limits)
     screen.print("", *_closing(explanation))
+
+
+def print_grounds(screen: Screen, explanation: Explanation) -> None:
+    """Print the arguments of a decision, each with its verdict and its best source; nothing if none."""
+    if explanation.arguments:
+        _head(screen, "What it rests on")
+        _print_arguments(screen, explanation.arguments)
 
 
 def print_absence(screen: Screen, absence: Absence) -> None:

@@ -22,10 +22,10 @@ def refusal(arguments: Sequence[Argument]) -> str | None:
     found = [problem for argument in arguments for problem in _problems(argument)]
     if not found:
         return None
-    more = f"\n- and {len(found) - _REFUSED_MAX} more" if len(found) > _REFUSED_MAX else ""
-    listed = "\n".join(f"- {problem}" for problem in found[:_REFUSED_MAX])
+    more = [f"and {len(found) - _REFUSED_MAX} more"] if len(found) > _REFUSED_MAX else []
+    listed = "; ".join([*found[:_REFUSED_MAX], *more])
     return (
-        f"The call was not carried out: it rests on values without evidence.\n{listed}{more}\n"
+        f"Not carried out: the call rests on values without evidence. {listed}. "
         "Use values that a tool returned or the customer said, or look them up first."
     )
 
@@ -36,10 +36,10 @@ def _problems(argument: Argument) -> Iterator[str]:
         return
     name = argument.pointer or "arguments"
     if argument.verdict == "unsupported":
-        yield f"{name}: {_shown(argument.value)!r} is not supported: {(argument.why or '')[:_WHY_MAX]}"
+        yield f"{name} {_shown(argument.value)!r}: {(argument.why or '')[:_WHY_MAX]}"
     for part in argument.parts:
         if part.verdict == "unsupported":
-            yield f"{name}: {part.value[:_VALUE_MAX]!r} in the text stands in no evidence before the call"
+            yield f"{name} {part.value[:_VALUE_MAX]!r}, in the text: in no evidence before the call"
 
 
 def _shown(value: object) -> str:

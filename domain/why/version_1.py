@@ -233,7 +233,9 @@ def _limits(
         if any(result.call_key == call.call_key for result in other.results)
     ]
     at = replace(run, steps=done, last_recorded_at=step.turn.recorded_at) if step else run
-    of_budget = budget_limits(run.started.budget, at.totals, at.wall_s, calls)
+    # An imported run has a budget only because every run has one; nobody set it.
+    imported = run.started.source is not None
+    of_budget = () if imported else budget_limits(run.started.budget, at.totals, at.wall_s, calls)
     return (*of_budget, *list(recorded_limits(trace.evidence, arguments, before))[:LIMITS_MAX])
 
 
