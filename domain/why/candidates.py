@@ -183,4 +183,4 @@ def _is_low(value: str) -> bool:
         return is_low(value)
     if not value.isascii() or not value.isalpha() or len(value) > _SHORT_WORD_MAX:
         return False
-    return len(value) < _SHORT_WORD_MAX or not value.isupper()
+    return len(value) < _SHORT_WORD_MAX or value.islower()

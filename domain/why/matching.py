@@ -75,7 +75,10 @@ def _matches_of_number(index: Index, value: str, before: int) -> Iterator[Match]
         found = _number_at(text, offset, wanted)
         if found is not None:
             end, rule = found
-            rule = "exact" if text[offset:end] == value else rule
+            if text[offset:end] == value and rule != "prefix":
+                rule = "exact"
+            elif not isinstance(value, Lexeme) and "0" in (value[0], text[offset]) and value.isdigit():
+                continue  # Digits that begin with a zero are an id; no zero may be left out.
             yield Match(leaf, offset, end, (offset, end) == (0, len(text)), rule)
     for key, digits in minor_readings(wanted):
         for position in index.number(key, before)[-PLACES_MAX:]:
@@ -94,7 +97,8 @@ def _number_at(text: str, offset: int, wanted: Decimal) -> tuple[int, str] | Non
         end += 1
     if is_cut(text, offset, end) or number_key(text[offset:end]) != decimal_key(wanted):
         return None
-    return end, "number"
+    prefixed = PREFIX_BEFORE.search(text, max(0, offset - 8), offset)
+    return end, "prefix" if prefixed else "number"
 
 
 def _matches_of_text(index: Index, value: str, before: int) -> Iterator[Match]:
