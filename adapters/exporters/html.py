@@ -26,7 +26,7 @@ def html_page(explanation: Explanation) -> str:
     except ImportError as exc:
         raise ExtraMissing("html") from exc
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
     text = files("tachograph.adapters.exporters").joinpath(_TEMPLATE).read_text(encoding="utf-8")
     return environment.from_string(text).render(

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from tachograph.domain.why.evidence import gather
+from tachograph.domain.why.verdicts import Question, verdicts
+
 from .evidence_story import Trace, found, said
 
 
@@ -79,9 +82,6 @@ def test_earlier_runs_of_the_trace_are() -> None:
 
 
 def test_what_came_later_is_none() -> None:
-    from tachograph.domain.why.evidence import gather
-    from tachograph.domain.why.verdicts import Question, verdicts
-
     trace = (
         said("Hello")
         .turn(("pay", {"amount": 375.25}))
