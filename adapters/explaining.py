@@ -9,6 +9,7 @@ from tachograph.domain.events import Recorded, RunStarted, Unreadable
 from tachograph.domain.ports import EventStore
 from tachograph.domain.why import explaining
 from tachograph.domain.why.explanation import Absence, Explanation
+from tachograph.domain.why.indexed import IndexedTrace
 from tachograph.domain.why.trace import in_order
 
 
@@ -27,12 +28,17 @@ def explain_run(
         CorruptRun: A run of the trace doesn't fold: an answer from the rest of it could be wrong.
         StoreError: The store failed.
     """
-    return explaining.explain(read_trace(store, run_id), run_id, call_key, version=version)
+    return explaining.explain(index_trace(store, run_id), run_id, call_key, version=version)
 
 
 def explain_absence(store: EventStore, run_id: UUID, tool: str) -> Absence:
     """Say what stood before a tool that a run didn't execute. Raises as `explain_run`."""
-    return explaining.explain_absence(read_trace(store, run_id), run_id, tool)
+    return explaining.explain_absence(index_trace(store, run_id), run_id, tool)
+
+
+def index_trace(store: EventStore, run_id: UUID) -> IndexedTrace:
+    """Return a run's trace, read and indexed: for many questions to `domain.why.explaining`."""
+    return IndexedTrace(read_trace(store, run_id))
 
 
 def read_trace(store: EventStore, run_id: UUID) -> list[Recorded]:

@@ -746,6 +746,7 @@ def test_the_scenarios_are_those_that_are_promised() -> None:
         "handoff",
         "injection",
         "invalid_arguments",
+        "invented_amount",
         "text_without_terminal",
         "unknown_tool",
     )

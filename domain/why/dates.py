@@ -25,7 +25,7 @@ _DATE: Final = re.compile(
     rf"|(?P<compact>(?:19|20)[0-9]{{2}}/[0-9]{{1,2}}/[0-9]{{1,2}})(?![\w/])"
     rf"|(?P<range>(?:{_NAMES})\.?\s{{1,3}}{_DAY}\s?(?:[-\u2013]|to|through|until)\s?{_DAY}(?:,?\s[0-9]{{4}})?)(?![\w])"
     rf"|(?P<month_first>(?:{_NAMES})\.?\s{{1,3}}{_DAY}(?:(?:,|\sof)?\s{{1,3}}[0-9]{{4}})?)(?![\w])"
-    rf"|(?P<day_first>{_DAY}(?:\sof)?[\s-]{{1,3}}(?:{_NAMES})\.?(?:,?[\s-]{{1,3}}[0-9]{{4}})?)(?![\w])"
+    rf"|(?P<day_first>{_DAY}(?:\sof)?[\s-]{{1,3}}(?:{_NAMES})(?:\.?,?[\s-]{{1,3}}[0-9]{{4}})?)(?![\w])"
     r")",
     re.IGNORECASE,
 )
@@ -76,6 +76,16 @@ def one_date(text: str) -> Day | None:
     found = list(dates(text))
     if len(found) == 1 and (found[0].start, found[0].end) == (0, len(text)) and found[0].day[0]:
         return found[0].day
+    return None
+
+
+def day_of_the_year(text: str) -> tuple[int, int] | None:
+    """Return the month and day that a text is and nothing else, without a year; None if it is none."""
+    if len(text) > 40:
+        return None
+    found = list(dates(text))
+    if len(found) == 1 and (found[0].start, found[0].end, found[0].day[0]) == (0, len(text), 0):
+        return found[0].day[1:]
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from tachograph.domain.why.argument import Argument, Source
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import TEXT_MAX
-from tachograph.domain.why.leaves import Leaf, fits, leaves, opened, parsed, same_value
+from tachograph.domain.why.leaves import Leaf, fits, same_value
 from tachograph.domain.why.sources import QUOTE_MAX
 
 FROM: Final = "from "
@@ -29,7 +29,7 @@ def check(evidence: Evidence, leaf: Leaf, argument: Argument, before: int) -> Ar
     call, document = latest
     if len(call.output) > TEXT_MAX:
         return replace(argument, verdict="not_searched", why=f"{tool} returned too much to be searched")
-    found = [other for other in leaves(opened(parsed(call.output))) if fits(other.pointer, pattern)]
+    found = [other for other in evidence.leaves_of(call) if fits(other.pointer, pattern)]
     origin = evidence.index.documents[document].origin
     for other in found:
         if same_value(other.value, leaf.value):

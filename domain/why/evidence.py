@@ -26,7 +26,7 @@ from tachograph.domain.values import json_text
 from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.document import Origin
 from tachograph.domain.why.index import TEXT_MAX, Index
-from tachograph.domain.why.leaves import parsed
+from tachograph.domain.why.leaves import Leaf, leaves, opened, parsed
 
 _TRUST: dict[str, Trust] = {"system": "policy", "user": "customer", "tool": "tool"}
 
@@ -49,6 +49,7 @@ class Evidence:
     steps: dict[tuple[UUID, int], int] = field(default_factory=dict)
     outputs: list[tuple[ToolCall, int]] = field(default_factory=list)
     events: int = 0
+    _leaves: dict[int, list[Leaf]] = field(default_factory=dict)
 
     def latest_output(self, tool: str, before: int) -> tuple[ToolCall, int] | None:
         """Return the last successful call of a tool before a place, and the document of its output."""
@@ -56,6 +57,13 @@ class Evidence:
             if call.name == tool and self.index.documents[document].start < before:
                 return call, document
         return None
+
+    def leaves_of(self, call: ToolCall) -> list[Leaf]:
+        """Return the leaves of a call's output, read once."""
+        found = self._leaves.get(id(call))
+        if found is None:
+            found = self._leaves[id(call)] = list(leaves(opened(parsed(call.output))))
+        return found
 
 
 def gather(recorded: Iterable[Recorded]) -> Evidence:

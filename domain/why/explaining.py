@@ -5,43 +5,37 @@ An answer names the version of the rules that it was found by. A change that giv
 another answer is a new version beside the old one, in EXPLAINERS, so that an old answer can be had again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
-from tachograph.domain.events import Recorded
 from tachograph.domain.why import version_1
 from tachograph.domain.why.explanation import Absence, Explanation
+from tachograph.domain.why.indexed import IndexedTrace
 
-Explain = Callable[[Sequence[Recorded], UUID, str | None], Explanation]
+Explain = Callable[[IndexedTrace, UUID, str | None], Explanation]
 
 EXPLAINERS: Final[Mapping[int, Explain]] = MappingProxyType({version_1.VERSION: version_1.explain})
 LATEST: Final = max(EXPLAINERS)
 
 
 def explain(
-    recorded: Sequence[Recorded], run_id: UUID, call_key: str | None = None, *, version: int = LATEST
+    trace: IndexedTrace, run_id: UUID, call_key: str | None = None, *, version: int = LATEST
 ) -> Explanation:
     """
     Explain a call of a run, or how the run ended.
 
     Args:
-        recorded: The events of all runs of the trace, as `trace.in_order` returns them.
+        trace: The run's trace, indexed once for all questions.
         call_key: Of any call that the model asked for; None for the one that ended the run.
         version: Of the rules.
     Raises:
-        CorruptRun: The run's events don't fold.
         CallNotFound: The run has no such call.
     """
-    return EXPLAINERS[version](recorded, run_id, call_key)
+    return EXPLAINERS[version](trace, run_id, call_key)
 
 
-def explain_absence(recorded: Sequence[Recorded], run_id: UUID, tool: str) -> Absence:
-    """
-    Say what stood before a tool that a run didn't execute.
-
-    Raises:
-        CorruptRun: The run's events don't fold.
-    """
-    return version_1.explain_absence(recorded, run_id, tool)
+def explain_absence(trace: IndexedTrace, run_id: UUID, tool: str) -> Absence:
+    """Say what stood before a tool that a run didn't execute."""
+    return version_1.explain_absence(trace, run_id, tool)

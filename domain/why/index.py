@@ -15,17 +15,15 @@ from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.dates import Day, dates
 from tachograph.domain.why.document import Document, Origin
 from tachograph.domain.why.leaves import Lexeme, members, opened, token
-from tachograph.domain.why.numbers import number_key, written_numbers
+from tachograph.domain.why.numbers import core_of, number_key, word_key, written_numbers
 from tachograph.domain.why.postings import Postings
 from tachograph.domain.why.records import OUTERMOST, Records
-from tachograph.domain.why.words import field_words, form, words
+from tachograph.domain.why.words import field_words, form, word_forms
 
 TEXT_MAX: Final = 4_000_000  # characters of one text
 TRACE_MAX: Final = 32_000_000  # characters of all texts of a trace
 LEAVES_MAX: Final = 1_000_000
 _DEPTH_MAX: Final = 100
-_PREFIX_MAX: Final = 4
-_CORE_MIN: Final = 5
 
 
 class Place(NamedTuple):
@@ -79,7 +77,7 @@ class Index:
 
     def word(self, word: str, before: int) -> list[int]:
         """Return the places of a word in its form, or of digits whatever zeros they begin with."""
-        return self._postings.places(_word_key(word), before)
+        return self._postings.places(word_key(word), before)
 
     def number(self, key: str, before: int) -> list[int]:
         """Return the places of a number by its key."""
@@ -88,6 +86,10 @@ class Index:
     def day(self, day: Day, before: int) -> list[int]:
         """Return the places of a day, written in any form. Year 0: those without a year."""
         return self._postings.places(f"d\0{day}", before)
+
+    def anniversary(self, day: tuple[int, int], before: int) -> list[int]:
+        """Return the places of a month and day, with any year and with none."""
+        return sorted([*self.day((0, *day), before), *self._postings.places(f"m\0{day}", before)])
 
     def core(self, digits: str, before: int) -> list[int]:
         """Return the places of digits that stand behind a prefix of letters, as in `W123456`."""
@@ -221,27 +223,27 @@ class Index:
             self._post_text(value, base)
 
     def _post_text(self, text: str, base: int) -> None:
-        any_word = False
-        for start, _, word in words(text):
+        add = self._postings.add
+        any_word = any_digit = False
+        for start, word in word_forms(text):
             any_word = True
-            self._postings.add(_word_key(word), base + start)
-            if word[0].isalpha() and word[-1].isdigit():
-                core = word.lstrip("abcdefghijklmnopqrstuvwxyz")
-                if _CORE_MIN <= len(core) and core.isdigit() and len(word) - len(core) <= _PREFIX_MAX:
-                    self._postings.add(f"p\0{core}", base + start)
+            if word.isalpha():
+                add(word, base + start)
+                continue
+            any_digit = True
+            add(word_key(word), base + start)
+            if core := core_of(word):
+                add(f"p\0{core}", base + start)
         if not any_word:
-            self._postings.add(f"t\0{form(text)}", base)
-        if len(text) > 2 and not text.isalpha() and not text.isdigit():
+            add(f"t\0{form(text)}", base)
+        if any_digit and len(text) > 2 and not text.isdigit():
             for number in written_numbers(text):
-                self._postings.add(f"n\0{number.key}", base + number.start)
+                add(f"n\0{number.key}", base + number.start)
             for dated in dates(text):
-                self._postings.add(f"d\0{dated.day}", base + dated.start)
+                add(f"d\0{dated.day}", base + dated.start)
                 if dated.day[0]:
+                    add(f"m\0{dated.day[1:]}", base + dated.start)
                     self.years.setdefault(dated.day[0], base + dated.start)
 
     def _leave_out(self, characters: int) -> None:
         self.left_out.append((self.size, characters))
-
-
-def _word_key(word: str) -> str:
-    return f"n\0{number_key(word)}" if word.isascii() and word.isdigit() else word

@@ -24,7 +24,11 @@ from typing import Final
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.leaves import Lexeme
 from tachograph.domain.why.match import PLACES_MAX, Match
-from tachograph.domain.why.matching_days import matches_of_day, matches_of_instant
+from tachograph.domain.why.matching_days import (
+    matches_of_day,
+    matches_of_day_of_the_year,
+    matches_of_instant,
+)
 from tachograph.domain.why.numbers import as_decimal, decimal_key, number_key, written_numbers
 from tachograph.domain.why.spans import PREFIX_BEFORE, aligned, is_cut
 from tachograph.domain.why.units import minor_readings
@@ -51,6 +55,7 @@ def matches(index: Index, value: str, before: int) -> list[Match]:
             found += (match._replace(rule="separators") for match in _matches_of_text(index, spelled, before))
         found += _matches_of_prefixed(index, value, before)
         found += matches_of_day(index, value, before)
+        found += matches_of_day_of_the_year(index, value, before)
         found += matches_of_instant(index, value, before)
     best: dict[tuple[int, int], Match] = {}
     for match in found:

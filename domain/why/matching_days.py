@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
-from tachograph.domain.why.dates import dates, one_date
+from tachograph.domain.why.dates import dates, day_of_the_year, one_date
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.match import PLACES_MAX, Match
 
@@ -40,6 +40,21 @@ def matches_of_day(index: Index, value: str, before: int) -> Iterator[Match]:
                     if not whole and text[end : end + 1] in ("T", " ") and offset == 0:
                         rule, whole = "date_part", True
                 yield Match(leaf, offset, end, whole, rule, note)
+                break
+
+
+def matches_of_day_of_the_year(index: Index, value: str, before: int) -> Iterator[Match]:
+    """Yield the places of the month and day that a text is, whatever year stands there."""
+    wanted = day_of_the_year(value)
+    if wanted is None:
+        return
+    for position in index.anniversary(wanted, before)[-PLACES_MAX:]:
+        leaf, offset = index.place(position)
+        for dated in dates(index.text(leaf)[offset : offset + _DATE_MAX]):
+            if dated.start == 0 and dated.day[1:] == wanted:
+                end = offset + dated.end
+                note = None if dated.day[0] == 0 else f"of the year {dated.day[0]}"
+                yield Match(leaf, offset, end, False, "date_without_year", note)
                 break
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 LEXEME_MAX: Final = 60
 _LOW_DIGITS_MAX: Final = 2
+_PREFIXED: Final = re.compile(r"[a-z]{1,4}([0-9]{5,})")
 
 _LEXEME: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
 # What a text may hold beside plain digits: each with its decimal sign and its groups of three.
@@ -57,6 +58,17 @@ def decimal_key(value: Decimal) -> str:
     if not significant:
         return "0"
     return f"{'-' if sign else ''}{significant}e{exponent + len(text) - len(significant)}"
+
+
+def word_key(word: str) -> str:
+    """Return the key that a word is looked up by: of digits, that of their number."""
+    return f"n\0{number_key(word)}" if word.isascii() and word.isdigit() else word
+
+
+def core_of(word: str) -> str | None:
+    """Return the digits of an id with up to four letters before them: `w123456` gives `123456`."""
+    found = _PREFIXED.fullmatch(word)
+    return found[1] if found else None
 
 
 def as_decimal(lexeme: str) -> Decimal | None:

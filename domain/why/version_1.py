@@ -1,17 +1,15 @@
 """The first version of the rules: put together from verdicts, chain and limits."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from tachograph.domain.errors import CallNotFound
-from tachograph.domain.events import CallRequest, Recorded, ToolCall, ToolError
-from tachograph.domain.run import RunState, Step, fold, state_digest
+from tachograph.domain.events import ToolCall, ToolError
+from tachograph.domain.run import RunState, Step, state_digest
 from tachograph.domain.why import sentences
 from tachograph.domain.why.argument import Argument
 from tachograph.domain.why.chain import chain_of
-from tachograph.domain.why.evidence import gather
 from tachograph.domain.why.explanation import (
     Absence,
     AsRecorded,
@@ -24,6 +22,7 @@ from tachograph.domain.why.explanation import (
     Searched,
     WhyNot,
 )
+from tachograph.domain.why.indexed import IndexedTrace
 from tachograph.domain.why.limits import LIMITS_MAX, budget_limits, recorded_limits
 from tachograph.domain.why.verdicts import Question, verdicts
 from tachograph.domain.why.writing import with_digest
@@ -33,42 +32,8 @@ ATTEMPTS_MAX: Final = 200
 _MESSAGE_MAX: Final = 1_000
 
 
-class _Trace:
-    """A trace ready to be asked: its runs folded, its evidence indexed, what was judged kept."""
-
-    def __init__(self, recorded: Sequence[Recorded]) -> None:
-        entries: dict[UUID, list[Recorded]] = {}
-        for entry in recorded:
-            entries.setdefault(entry.run_id, []).append(entry)
-        self.recorded = recorded
-        self.runs = {run_id: fold(run_id, of_run) for run_id, of_run in entries.items()}
-        self.evidence = gather(recorded)
-        self._judged: dict[tuple[UUID, str], tuple[Argument, ...]] = {}
-
-    def step_of(self, run_id: UUID, call_key: str) -> tuple[Step, CallRequest]:
-        run = self.runs[run_id]
-        for step in run.steps:
-            for call in step.turn.calls:
-                if call.call_key == call_key:
-                    return step, call
-        known = [call.call_key for step in run.steps for call in step.turn.calls]
-        raise CallNotFound(run_id, call_key, known)
-
-    def judge(self, run_id: UUID, call_key: str) -> tuple[Argument, ...]:
-        """Judge a call's arguments as executed; as the model wrote them, if it was not."""
-        found = self._judged.get((run_id, call_key))
-        if found is None:
-            step, call = self.step_of(run_id, call_key)
-            arguments, declared = _as_executed(self.runs[run_id], step, call)
-            before = self.evidence.turns[run_id, step.turn.step]
-            found = verdicts(Question(self.evidence, before, declared), arguments)
-            self._judged[run_id, call_key] = found
-        return found
-
-
-def explain(recorded: Sequence[Recorded], run_id: UUID, call_key: str | None = None) -> Explanation:
+def explain(trace: IndexedTrace, run_id: UUID, call_key: str | None = None) -> Explanation:
     """Explain a call of a run, or how the run ended. See `explaining.explain`."""
-    trace = _Trace(recorded)
     run = trace.runs[run_id]
     terminal = run.terminal
     whole_run = call_key is None
@@ -130,9 +95,8 @@ def explain(recorded: Sequence[Recorded], run_id: UUID, call_key: str | None = N
     )
 
 
-def explain_absence(recorded: Sequence[Recorded], run_id: UUID, tool: str) -> Absence:
+def explain_absence(trace: IndexedTrace, run_id: UUID, tool: str) -> Absence:
     """Say what stood before a tool that a run didn't execute. See `explaining.explain_absence`."""
-    trace = _Trace(recorded)
     run = trace.runs[run_id]
     asked = [call for step in run.steps for call in step.turn.calls if call.name == tool]
     done = {result.call_key for step in run.steps for result in step.results if isinstance(result, ToolCall)}
@@ -157,17 +121,7 @@ def explain_absence(recorded: Sequence[Recorded], run_id: UUID, tool: str) -> Ab
     )
 
 
-def _as_executed(run: RunState, step: Step, call: CallRequest) -> tuple[str, Mapping[str, str]]:
-    for result in step.results:
-        if result.call_key == call.call_key and isinstance(result, ToolCall):
-            return result.arguments, result.declared or {}
-    terminal = run.terminal
-    if terminal and terminal.call_key == call.call_key and terminal.arguments:
-        return terminal.arguments, terminal.provenance.declared if terminal.provenance else {}
-    return call.arguments or "", {}
-
-
-def _ending(trace: _Trace, run: RunState, arguments: str) -> tuple[Argument, ...]:
+def _ending(trace: IndexedTrace, run: RunState, arguments: str) -> tuple[Argument, ...]:
     """Judge the arguments of an ending without a call, as imported records have it."""
     last = run.steps[-1].turn.step if run.steps else None
     size = trace.evidence.index.size
@@ -175,7 +129,7 @@ def _ending(trace: _Trace, run: RunState, arguments: str) -> tuple[Argument, ...
     return verdicts(Question(trace.evidence, before), arguments)
 
 
-def _version_of(trace: _Trace, run: RunState, call_key: str | None) -> int:
+def _version_of(trace: IndexedTrace, run: RunState, call_key: str | None) -> int:
     """Return the version of the event that holds the decision: the result, the terminal, or the turn."""
     if call_key is None or (run.terminal and run.terminal.call_key == call_key):
         return run.version
@@ -189,7 +143,7 @@ def _version_of(trace: _Trace, run: RunState, call_key: str | None) -> int:
     return versions[0] if versions else run.version
 
 
-def _other_calls(trace: _Trace, run: RunState, decided: str | None) -> Iterator[Call]:
+def _other_calls(trace: IndexedTrace, run: RunState, decided: str | None) -> Iterator[Call]:
     for step in run.steps:
         results = {result.call_key: result for result in step.results}
         effects = {started.call_key: started.effect for started in step.started}
@@ -205,7 +159,7 @@ def _other_calls(trace: _Trace, run: RunState, decided: str | None) -> Iterator[
                 )
 
 
-def _attempts(trace: _Trace, version: int | None, run_id: UUID) -> Iterator[Attempt]:
+def _attempts(trace: IndexedTrace, version: int | None, run_id: UUID) -> Iterator[Attempt]:
     """Yield the calls that were denied or failed before an event of a run; all of the trace for None."""
     for entry in trace.recorded:
         if entry.run_id == run_id and version is not None and entry.version >= version:
@@ -223,7 +177,7 @@ def _attempts(trace: _Trace, version: int | None, run_id: UUID) -> Iterator[Atte
 
 
 def _limits(
-    trace: _Trace, run: RunState, step: Step | None, arguments: Sequence[Argument], before: int
+    trace: IndexedTrace, run: RunState, step: Step | None, arguments: Sequence[Argument], before: int
 ) -> tuple[Limit, ...]:
     done = run.steps if step is None else run.steps[: step.turn.step]
     calls = [

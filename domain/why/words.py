@@ -39,6 +39,16 @@ def form(text: str) -> str:
     return unicodedata.normalize("NFKC", _JOINERS.sub("", text)).casefold()
 
 
+def word_forms(text: str) -> Iterator[tuple[int, str]]:
+    """Yield where each word of a text begins, and its form: what an index needs, quicker than `words`."""
+    if text.isascii():
+        for found in _ASCII_WORD.finditer(text.lower()):
+            yield found.start(), found[0]
+    else:
+        for word in words(text):
+            yield word.start, word.form
+
+
 def words(text: str, start: int = 0, end: int | None = None) -> Iterator[Word]:
     """Yield the words of a text, or of a part of it."""
     pattern = _ASCII_WORD if text.isascii() else _WORD
