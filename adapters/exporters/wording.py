@@ -22,7 +22,6 @@ MARKS: Final[Mapping[Verdict, str]] = {
 _SAID_BY: Final[Mapping[str, str]] = {
     "customer": "the customer",
     "policy": "policy",
-    "person": "a person",
     "tool": "a tool's result",
 }
 _PLAIN_RULES: Final = frozenset({"exact", "declared", "limit"})

@@ -22,7 +22,7 @@ STRONG: Final[frozenset[Verdict]] = frozenset(
     {"supported", "in_text", "transformed", "derived", "choice", "constant"}
 )
 
-Trust = Literal["context", "policy", "tool", "error", "person", "customer"]
+Trust = Literal["context", "policy", "tool", "error", "customer"]
 
 
 @dataclass(frozen=True, slots=True)

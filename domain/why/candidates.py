@@ -28,7 +28,7 @@ _NEAR: Final = 48
 _SHORT_WORD_MAX: Final = 3
 _KINDS: Final[Mapping[str, int]] = {"exact": 0, "number": 0, "joined_fields": 2}
 _TRANSFORMED: Final = 1
-_UNSTRUCTURED: Final = frozenset({"customer", "policy", "error", "person"})
+_UNSTRUCTURED: Final = frozenset({"customer", "policy", "error"})
 _TWO_VALUES: Final = frozenset({"yes", "no", "true", "false", "on", "off"})
 _MONEY: Final = frozenset(
     {"amount", "price", "cost", "fee", "total", "refund", "payment", "charge", "balance", "credit", "limit"}

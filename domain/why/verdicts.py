@@ -123,14 +123,13 @@ def _by_best(
     best = candidates[0]
     if best.telling:
         return replace(listed, verdict=_verdict(best))
-    named = [
-        candidate
-        for candidate in candidates
-        if candidate.structured and candidate.shared and _is_in(index, candidate.match, records)
-    ]
+    named: list[Candidate] = []
+    others: list[Candidate] = []
+    for candidate in candidates:
+        fits = candidate.structured and candidate.shared and _is_in(index, candidate.match, records)
+        (named if fits else others).append(candidate)
     if named:
-        rest = [candidate for candidate in candidates if candidate not in named]
-        listed = _with_sources(index, listed, named + rest)
+        listed = _with_sources(index, listed, named + others)
         return replace(listed, verdict="supported", why="in the record that the other arguments name")
     if best.shared:
         return replace(listed, verdict="weak", why="so short a value also turns up by chance")
