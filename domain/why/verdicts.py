@@ -47,11 +47,13 @@ class _Call:
 
     Args:
         named: Records of which a leaf of the call names a field by evidence of its own.
+        inside: It is a value inside free text, and so not free text itself.
     """
 
     question: Question
     rows: Sequence[Row]
     named: frozenset[int]
+    inside: bool = False
 
 
 def verdicts(question: Question, arguments: str) -> tuple[Argument, ...]:
@@ -156,7 +158,7 @@ def _is_in(index: Index, match: Match, records: frozenset[int]) -> bool:
 def _without_candidates(call: _Call, finding: Finding, blank: Argument, row: Row) -> Argument:
     question = call.question
     value, index = finding.leaf.value, question.evidence.index
-    if not isinstance(value, Lexeme) and is_prose(value, finding.words):
+    if not (call.inside or isinstance(value, Lexeme)) and is_prose(value, finding.words):
         parts = tuple(_part(question, start, end, text) for start, end, text in inner_values(value))
         return replace(blank, verdict="free_text", parts=parts)
     derived = _derived(call, finding, row)
@@ -239,6 +241,6 @@ def _part(question: Question, start: int, end: int, text: str) -> Part:
     number = as_decimal(text)
     value = Lexeme(text) if number is not None and not text.isdigit() else text
     row = Row("", _number(value), frozenset())
-    call = _Call(replace(question, declared={}), [row], frozenset())
+    call = _Call(replace(question, declared={}), [row], frozenset(), inside=True)
     judged = _judged(call, find(question.evidence, Leaf("", value), question.before), row)
     return Part((start, end), text, judged.verdict, (*judged.sources[:1], *cited(judged.sources[1:])))

@@ -10,15 +10,16 @@ from uuid import UUID
 import pytest
 
 from tachograph import ScriptedModel, TrustedContext, open_store, run
-from tachograph.adapters.explaining import explain_absence, explain_run
+from tachograph.adapters.explaining import explain_absence, explain_run, index_trace
 from tachograph.adapters.importers.importing import import_file
 from tachograph.adapters.read_side import open_read_side
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
 from tachograph.domain.errors import CallNotFound, RunNotFound
 from tachograph.domain.ports import EventStore
-from tachograph.domain.why.explaining import EXPLAINERS, LATEST
+from tachograph.domain.why.explaining import EXPLAINERS, LATEST, explain
 from tachograph.domain.why.explanation import Explanation
+from tachograph.domain.why.indexed import IndexedTrace
 from tachograph.domain.why.judging import JUDGED_BY
 from tachograph.domain.why.trace import in_order
 from tachograph.domain.why.writing import absence_json, explanation_json, with_digest
@@ -229,3 +230,31 @@ def test_the_order_of_a_trace_does_not_depend_on_how_it_was_read(imported_url: s
     assert [entry.run_id for entry in in_order(runs)] == sorted(  # type: ignore[arg-type]
         (run_id for run_id, entries in runs.items() for _ in entries), key=list(runs).index
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("tau-bench", AIRLINE),
+        ("tau2", "trajectories/tau2-toolorchestra/airline.json"),
+        ("tau2", "trajectories/tau2-toolorchestra/retail.even-tasks.json"),
+    ],
+)
+def test_every_run_of_the_real_conversations_is_explained(shared_data: Path, name: str, file: str) -> None:
+    store = open_store("memory:")
+    asyncio.run(import_file(store, name, shared_data / file))
+    side = open_read_side(store)
+    side.catch_up()
+    rows = list(side.runs())
+    side.close()
+    traces: dict[str, IndexedTrace] = {}
+    for row in rows:
+        trace = traces.get(row["trace_id"])
+        if trace is None:
+            trace = traces[row["trace_id"]] = index_trace(store, UUID(row["run_id"]))
+        explanation = explain(trace, UUID(row["run_id"]))
+        assert explanation == with_digest(explanation)
+        for call in explanation.calls:
+            leaves = {argument.pointer for argument in call.arguments}
+            assert len(leaves) == len(call.arguments)

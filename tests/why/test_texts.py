@@ -106,6 +106,14 @@ class TestFreeText:
         }
         assert all(text[part.span[0] : part.span[1]] == part.value for part in argument.parts)
 
+    def test_may_hold_a_value_of_many_words(self) -> None:
+        text = "See https://a.example/one-two-three-four-five-six-seven-eight/9 and then tell me, please."
+        [part] = self.TRACE.judged({"explanation": text})["/explanation"].parts
+        assert (part.value, part.verdict) == (
+            "https://a.example/one-two-three-four-five-six-seven-eight/9"[8:],
+            "unsupported",
+        )
+
     def test_that_the_customer_wrote_is_in_the_text(self) -> None:
         text = "I paid 49.90 for #W5866402 on 2024-05-20."
         assert self.TRACE.verdicts({"explanation": text}) == {"explanation": "in_text"}
