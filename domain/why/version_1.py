@@ -39,16 +39,18 @@ def explain(trace: IndexedTrace, run_id: UUID, call_key: str | None = None) -> E
     whole_run = call_key is None
     key = (terminal.call_key if terminal else None) if whole_run else call_key
     step = trace.step_of(run_id, key)[0] if key else run.steps[-1] if run.steps else None
+    before = trace.evidence.turns[run_id, step.turn.step] if step else 0
     if key:
         tool: str | None = trace.step_of(run_id, key)[1].name
         arguments = trace.judge(run_id, key)
     else:
         tool = terminal.tool if terminal else None
-        arguments = _ending(trace, run, terminal.arguments) if terminal and terminal.arguments else ()
+        # An ending without a call, as imported records have it, may have arguments all the same.
+        ending = terminal.arguments if terminal and terminal.arguments else ""
+        arguments = verdicts(Question(trace.evidence, before), ending)
     sentence = sentences.of_run(run)
     if step and call_key is not None:
         sentence = sentences.of_call(run, step, call_key, tool or "")
-    before = trace.evidence.turns[run_id, step.turn.step] if step else trace.evidence.index.size
     decision = Node(
         id=f"{run_id}/{key or 'end'}",
         kind="decision",
@@ -85,12 +87,7 @@ def explain(trace: IndexedTrace, run_id: UUID, call_key: str | None = None) -> E
             approval=None,
             integrity=Integrity(run_digest=state_digest(run)),
             recorded=_as_recorded(run, arguments) if whole_run else None,
-            searched=Searched(
-                runs=len(trace.runs),
-                events=trace.evidence.events,
-                characters=before,
-                left_out=trace.evidence.index.left_out_before(before),
-            ),
+            searched=_searched(trace, run, step, before),
         )
     )
 
@@ -115,18 +112,10 @@ def explain_absence(trace: IndexedTrace, run_id: UUID, tool: str) -> Absence:
             sentence=sentences.of_absence(run, tool, len(asked), executed),
             times_asked=len(asked),
             attempts=attempts[-ATTEMPTS_MAX:],
-            limits=_limits(trace, run, last, (), trace.evidence.index.size),
+            limits=_limits(trace, run, last, (), 0),
             ended=sentences.ending(run),
         )
     )
-
-
-def _ending(trace: IndexedTrace, run: RunState, arguments: str) -> tuple[Argument, ...]:
-    """Judge the arguments of an ending without a call, as imported records have it."""
-    last = run.steps[-1].turn.step if run.steps else None
-    size = trace.evidence.index.size
-    before = size if last is None else trace.evidence.turns[run.run_id, last]
-    return verdicts(Question(trace.evidence, before), arguments)
 
 
 def _version_of(trace: IndexedTrace, run: RunState, call_key: str | None) -> int:
@@ -191,6 +180,18 @@ def _limits(
     imported = run.started.source is not None
     of_budget = () if imported else budget_limits(run.started.budget, at.totals, at.wall_s, calls)
     return (*of_budget, *list(recorded_limits(trace.evidence, arguments, before))[:LIMITS_MAX])
+
+
+def _searched(trace: IndexedTrace, run: RunState, step: Step | None, before: int) -> Searched:
+    """Count the evidence before the call alone: what comes later must not change an answer."""
+    runs = {run.run_id}
+    events = 0
+    for entry in trace.recorded:
+        if step and entry.event is step.turn:
+            break
+        runs.add(entry.run_id)
+        events += 1
+    return Searched(len(runs), events, before, trace.evidence.index.left_out_before(before))
 
 
 def _as_recorded(run: RunState, arguments: Sequence[Argument]) -> AsRecorded | None:

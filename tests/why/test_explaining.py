@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 from uuid import UUID
 
 import pytest
@@ -16,6 +17,7 @@ from tachograph.adapters.read_side import open_read_side
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
 from tachograph.domain.errors import CallNotFound, RunNotFound
+from tachograph.domain.events import Recorded
 from tachograph.domain.ports import EventStore
 from tachograph.domain.why.explaining import EXPLAINERS, LATEST, explain
 from tachograph.domain.why.explanation import Explanation
@@ -223,11 +225,11 @@ def test_the_answer_is_the_same_on_both_stores_in_two_processes_and_after_a_rebu
 
 def test_the_order_of_a_trace_does_not_depend_on_how_it_was_read(imported_url: str) -> None:
     store = open_store(imported_url)
-    runs = {run_id: store.read(run_id) for run_id in runs_of(store, 11)}
+    runs = {run_id: cast("list[Recorded]", store.read(run_id)) for run_id in runs_of(store, 11)}
     store.close()
     backwards = dict(reversed(runs.items()))
-    assert in_order(runs) == in_order(backwards)  # type: ignore[arg-type]
-    assert [entry.run_id for entry in in_order(runs)] == sorted(  # type: ignore[arg-type]
+    assert in_order(runs) == in_order(backwards)
+    assert [entry.run_id for entry in in_order(runs)] == sorted(
         (run_id for run_id, entries in runs.items() for _ in entries), key=list(runs).index
     )
 
@@ -258,3 +260,13 @@ def test_every_run_of_the_real_conversations_is_explained(shared_data: Path, nam
         for call in explanation.calls:
             leaves = {argument.pointer for argument in call.arguments}
             assert len(leaves) == len(call.arguments)
+
+
+def test_what_comes_later_in_the_trace_changes_no_answer(imported_url: str) -> None:
+    store = open_store(imported_url)
+    chosen = runs_of(store, 26)
+    runs = {run_id: cast("list[Recorded]", store.read(run_id)) for run_id in chosen}
+    store.close()
+    for count, run_id in enumerate(chosen, start=1):
+        so_far = in_order({known: runs[known] for known in chosen[:count]})
+        assert explain(IndexedTrace(so_far), run_id) == explain(IndexedTrace(in_order(runs)), run_id)
