@@ -146,7 +146,7 @@ class Agent:
 def _declarations(tool: Tool | TerminalTool) -> dict[str, Any]:
     """Return what a tool says about its arguments beyond its schema."""
     stated = stated_sources(tool.arguments)
-    return {"sources": stated} if stated else {}
+    return {"sources": dict(stated)} if stated else {}
 
 
 def _digest(value: object) -> str:

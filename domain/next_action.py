@@ -11,7 +11,7 @@ from tachograph.domain.events import CallRequest, ErrorCode, Outcome
 from tachograph.domain.messages import NO_HISTORY, History, ModelRequest, request
 from tachograph.domain.provenance import Provenance
 from tachograph.domain.run import RunState, Step
-from tachograph.domain.why.declared import declared_of
+from tachograph.domain.why.declared import declared_of, stated_sources
 from tachograph.domain.why.gate import refusal
 from tachograph.domain.why.judging import JUDGED_BY, judge
 
@@ -44,7 +44,7 @@ class Finish:
 
     Args:
         arguments: Canonical JSON text of the terminal call, if one ends it.
-        provenance: The verdicts on them.
+        provenance: The verdicts on them, where the agent has the gate or the tool declares a source.
     """
 
     outcome: Outcome
@@ -113,6 +113,8 @@ def _terminal(agent: Agent, run: RunState, history: History, call: CallRequest) 
         canonical = canonical_arguments(arguments)
     except ArgumentsRefused as refused:
         return ExecuteCalls((RefusedCall(call, refused.code, str(refused)),))
+    if not (agent.evidence_gate or stated_sources(terminal.arguments)):
+        return Finish(terminal.outcome, None, call, canonical)
     declared = declared_of(arguments, canonical)
     judged = judge((*history.runs, run), canonical, declared)
     refused_for = refusal(judged) if agent.evidence_gate else None

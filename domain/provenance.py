@@ -11,6 +11,8 @@ class Provenance(BaseModel):
     """
     The verdicts on a terminal call's arguments as they stood when the run ended, by pointer.
 
+    Recorded for agents with the evidence gate, and for tools that declare a source.
+
     Args:
         version: Of the rules that they were found by.
         declared: What the tool says about its arguments.

@@ -57,9 +57,11 @@ def declared(model: type[BaseModel]) -> Mapping[str, str]:
     return MappingProxyType(dict(_of_model(model, "", ())))
 
 
-def stated_sources(model: type[BaseModel]) -> dict[str, str]:
+@lru_cache(maxsize=1024)
+def stated_sources(model: type[BaseModel]) -> Mapping[str, str]:
     """Return the roles that a model gives beyond its schema, by pointer."""
-    return {pointer: role for pointer, role in declared(model).items() if role not in (CHOICE, CONSTANT)}
+    roles = declared(model).items()
+    return MappingProxyType({pointer: role for pointer, role in roles if role not in (CHOICE, CONSTANT)})
 
 
 def sources_of(model: type[BaseModel]) -> set[str]:

@@ -96,6 +96,16 @@ def test_without_the_gate_the_verdict_is_recorded_and_nothing_refused() -> None:
     )
 
 
+def test_a_tool_that_declares_nothing_is_not_judged() -> None:
+    class Plain(BaseModel):
+        text: str
+
+    plain = replace(OPEN, terminals=(TerminalTool("request_refund", "Ask.", Plain, "approval_requested"),))
+    action = next_action(plain, folded(turn(1, asks('{"text": "Q-12345"}'))))
+    assert isinstance(action, Finish)
+    assert action.provenance is None
+
+
 def test_the_refusal_itself_is_no_evidence_for_the_next_attempt() -> None:
     first = turn(2, asks('{"order_id": "A-77121", "amount": 175.77}'))
     told = failure("2.1", "unsupported_argument", "nearest: A-77121")
