@@ -15,13 +15,14 @@ from tachograph.domain.why.explanation import Explanation, Node
 LABEL_MAX: Final = 120
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,:_/-")
 _NAMES_MAX: Final = 6
+# Some kinds, such as `call`, are words of the language itself.
 _CLASSES: Final = """\
-  classDef decision fill:#e8f0fe,stroke:#1a56db,stroke-width:2px,color:#111
-  classDef call fill:#f6f6f6,stroke:#666,color:#111
-  classDef message fill:#fff8e1,stroke:#b07d00,color:#111
-  classDef context fill:#eef7ee,stroke:#3a7d3a,color:#111
-  classDef error fill:#fdecea,stroke:#b3261e,color:#111
-  classDef unsupported fill:#fdecea,stroke:#b3261e,stroke-width:3px,color:#b3261e"""
+  classDef is_decision fill:#e8f0fe,stroke:#1a56db,stroke-width:2px,color:#111
+  classDef is_call fill:#f6f6f6,stroke:#666,color:#111
+  classDef is_message fill:#fff8e1,stroke:#b07d00,color:#111
+  classDef is_context fill:#eef7ee,stroke:#3a7d3a,color:#111
+  classDef is_error fill:#fdecea,stroke:#b3261e,color:#111
+  classDef is_unsupported fill:#fdecea,stroke:#b3261e,stroke-width:3px,color:#b3261e"""
 
 
 def flowchart(explanation: Explanation) -> str:
@@ -33,7 +34,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     names = {node.id: f"n{number}" for number, node in enumerate(explanation.chain.nodes)}
     yield "flowchart TD"
     for node in explanation.chain.nodes:
-        yield f'  {names[node.id]}["{_label(_said(node))}"]:::{node.kind}'
+        yield f'  {names[node.id]}["{_label(_said(node))}"]:::is_{node.kind}'
     for edge in explanation.chain.edges:
         shown = [name_text(pointer) for pointer in edge.pointers[:_NAMES_MAX]]
         more = len(edge.pointers) - len(shown)
@@ -44,7 +45,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         for argument in node.arguments:
             if argument.verdict == "unsupported":
                 said = f"{name_text(argument.pointer)} {value_text(argument)}: no evidence"
-                yield f'  u{made_up}["{_label(said)}"]:::unsupported --> {names[node.id]}'
+                yield f'  u{made_up}["{_label(said)}"]:::is_unsupported --> {names[node.id]}'
                 made_up += 1
     yield _CLASSES
 

@@ -13,7 +13,7 @@ from tachograph.domain.why.explanation import Limit
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.match import Match
 from tachograph.domain.why.numbers import as_decimal
-from tachograph.domain.why.sources import source_of
+from tachograph.domain.why.sources import QUOTE_MAX, source_of
 from tachograph.domain.why.units import currency_beside
 from tachograph.domain.why.words import field_words
 
@@ -74,12 +74,12 @@ def recorded_limits(evidence: Evidence, arguments: Sequence[Argument], before: i
 def _limit(index: Index, leaf: int, amounts: Sequence[Decimal]) -> Limit | None:
     name = str(index.key(leaf))
     words = field_words(name)
+    if not words & (_UPPER | _TIMES):
+        return None
     text = index.text(leaf)
     source = source_of(index, Match(leaf, 0, len(text), True, "limit"))
     if words & _TIMES and not index.is_number(leaf):
-        return Limit("record", name, text, source=source)
-    if not words & _UPPER:
-        return None
+        return Limit("record", name, text[:QUOTE_MAX], source=source)
     limit, shown = _amount(index, leaf, text, words)
     if limit is None:
         return None

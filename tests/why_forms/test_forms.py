@@ -47,7 +47,7 @@ ATTRIBUTES = {
     *("viewbox", "xmlns", "id", "refx", "refy", "markerwidth", "markerheight", "orient", "d", "marker-end"),
     *("x", "y", "rx"),
 }
-NODE = re.compile(r'  [nu]\d+\["[A-Za-z0-9 .,:_/#;-]*"\]:::[a-z]+( --> n\d+)?')
+NODE = re.compile(r'  [nu]\d+\["[A-Za-z0-9 .,:_/#;-]*"\]:::is_[a-z]+( --> n\d+)?')
 EDGE = re.compile(r'  n\d+ -->\|"[A-Za-z0-9 .,:_/#;-]*"\| n\d+')
 
 
@@ -179,7 +179,7 @@ def test_made_up_values_are_red_and_have_no_source(explained: list[tuple[str, Ex
     made_up = [argument for argument in explanation.arguments if argument.verdict == "unsupported"]
     assert [argument.pointer for argument in made_up] == ["/other/made up"]
     assert 'class="made-up"' in html_page(explanation)
-    assert re.search(r"u0\[.*\]:::unsupported --> n\d+", flowchart(explanation))
+    assert re.search(r"u0\[.*\]:::is_unsupported --> n\d+", flowchart(explanation))
 
 
 @pytest.mark.parametrize("scenario", scenario_names())
