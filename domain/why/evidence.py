@@ -22,7 +22,6 @@ from tachograph.domain.events import (
     ToolCall,
     ToolError,
 )
-from tachograph.domain.values import json_text
 from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.document import Origin
 from tachograph.domain.why.index import TEXT_MAX, Index
@@ -62,7 +61,7 @@ class Evidence:
         """Return the leaves of a call's output, read once."""
         found = self._leaves.get(id(call))
         if found is None:
-            found = self._leaves[id(call)] = list(leaves(opened(parsed(call.output))))
+            found = self._leaves[id(call)] = list(leaves(opened(_read(call.output))))
         return found
 
 
@@ -145,4 +144,4 @@ def _read(output: str) -> object:
     try:
         return parsed(output)
     except ValueError:
-        return json_text(output)
+        return output

@@ -40,14 +40,31 @@ def parsed(text: str) -> Any:
     Read JSON text.
 
     Raises:
-        ValueError: It isn't JSON, or nested too deep.
+        ValueError: It isn't JSON, or has more than DEPTH_MAX levels: what Python itself can read differs.
     """
     try:
-        return json.loads(
+        value = json.loads(
             text, object_pairs_hook=Pairs, parse_int=Lexeme, parse_float=Lexeme, parse_constant=Lexeme
         )
     except RecursionError as exc:
         raise ValueError("nested too deep") from exc
+    if text.count("[") + text.count("{") > DEPTH_MAX and _is_too_deep(value):
+        raise ValueError("nested too deep")
+    return value
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value] if isinstance(value, list) else []
+    for _ in range(DEPTH_MAX + 1):
+        level = [
+            member
+            for held in level
+            for member in ([pair[1] for pair in held] if isinstance(held, Pairs) else held)
+            if isinstance(member, list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def nested(text: str) -> Any:

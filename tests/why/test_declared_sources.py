@@ -116,3 +116,9 @@ def test_choice_and_constant_are_as_declared() -> None:
         "reason": "choice",
         "limit": "constant",
     }
+
+
+def test_an_output_that_is_no_json_has_no_such_value() -> None:
+    trace = said("Hello").called("preview", {}, "amount: 175.77")
+    [argument] = trace.judged({"amount": 175.77}, DECLARED).values()
+    assert (argument.verdict, argument.why) == ("unsupported", "preview 1.1 has nothing at /amount")
