@@ -9,6 +9,9 @@ import textwrap
 from dataclasses import dataclass
 from typing import Final
 
+from rich.cells import cell_len, set_cell_size
+
+from tachograph.adapters.exporters.visible import visible
 from tachograph.adapters.exporters.wording import name_text, node_text, value_text
 from tachograph.domain.why.explanation import Chain, Edge, Node
 
@@ -111,8 +114,14 @@ def _said(node: Node) -> tuple[str, ...]:
 
 
 def _lines(text: str) -> tuple[str, ...]:
-    return tuple(textwrap.wrap(text[:300], _LINE_MAX, max_lines=2, placeholder="…"))
+    shown = visible(text[:300])
+    wide = cell_len(shown) > len(shown)
+    return tuple(textwrap.wrap(shown, _LINE_MAX // (2 if wide else 1), max_lines=2, placeholder="…"))
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    """Cut a text, made visible first: what is spelled out is longer, and some characters are wide."""
+    shown = visible(text[: 2 * most])
+    if cell_len(shown) <= most and len(text) <= 2 * most:
+        return shown
+    return f"{set_cell_size(shown, most - 1).rstrip()}…"

@@ -53,7 +53,9 @@ def html_page(explanation: Explanation) -> str:
 def _shown(value: Any) -> Any:
     """Spell out what an eye would miss, and cut what nobody would read."""
     if type(value) is str:
-        return visible(value[:_TEXT_MAX] + ("…" if len(value) > _TEXT_MAX else ""))
+        left_out = len(value) - _TEXT_MAX
+        note = f" [cut: {left_out:,} more characters; --format json has them all]" if left_out > 0 else ""
+        return visible(value[:_TEXT_MAX]) + note
     return value
 
 

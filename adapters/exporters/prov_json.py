@@ -11,6 +11,7 @@ from typing import Any, Final
 from tachograph.adapters.exporters.wording import name_text, node_text, value_text, where_text
 from tachograph.domain.values import json_text
 from tachograph.domain.why.argument import Argument, Source
+from tachograph.domain.why.chain import node_id
 from tachograph.domain.why.explanation import Explanation, Node
 
 PREFIX: Final = "tachograph"
@@ -43,9 +44,9 @@ def prov_json(explanation: Explanation) -> str:
         },
     )
     document.relate("wasAssociatedWith", activity=decided, agent=by_agent)
-    _add_chain(document, explanation, decided)
+    places = _add_chain(document, explanation, decided, actor)
     for number, argument in enumerate(explanation.arguments):
-        _add_argument(document, f"value-{number}", argument, decided)
+        _add_argument(document, f"{number}", argument, decided, places)
     return json_text(document.parts)
 
 
@@ -63,7 +64,8 @@ class _Document:
         self.parts.setdefault(kind, {})[f"_:r{self._relations}"] = attributes
 
 
-def _add_chain(document: _Document, explanation: Explanation, decided: str) -> None:
+def _add_chain(document: _Document, explanation: Explanation, decided: str, actor: str) -> dict[str, str]:
+    """Add the steps of the chain and return their names, by the place in the record that each is."""
     names = {
         node.id: decided if node.kind == "decision" else _id("step", f"{number}")
         for number, node in enumerate(explanation.chain.nodes)
@@ -73,15 +75,20 @@ def _add_chain(document: _Document, explanation: Explanation, decided: str) -> N
             document.add("activity", names[node.id], _step(node))
         elif node.kind != "decision":
             document.add("entity", names[node.id], _step(node))
+            if node.title in ("customer", "context"):
+                document.relate("wasAttributedTo", entity=names[node.id], agent=actor)
     for edge in explanation.chain.edges:
         source = names[edge.source]
         if source in document.parts.get("activity", {}):
             document.relate("wasInformedBy", informed=names[edge.target], informant=source)
         else:
             document.relate("used", activity=names[edge.target], entity=source)
+    return names
 
 
-def _add_argument(document: _Document, name: str, argument: Argument, decided: str) -> None:
+def _add_argument(
+    document: _Document, name: str, argument: Argument, decided: str, places: dict[str, str]
+) -> None:
     value = _id("value", name)
     attributes = {
         "prov:label": f"{name_text(argument.pointer)} {value_text(argument)}",
@@ -91,10 +98,26 @@ def _add_argument(document: _Document, name: str, argument: Argument, decided: s
     }
     document.add("entity", value, attributes)
     document.relate("wasGeneratedBy", entity=value, activity=decided)
-    for number, source in enumerate(argument.sources):
+    _add_sources(document, name, argument.sources, places)
+    for number, part in enumerate(argument.parts):
+        inside = f"{name}-{number}"
+        label = {"prov:label": part.value, f"{PREFIX}:value": part.value, f"{PREFIX}:verdict": part.verdict}
+        document.add("entity", _id("value", inside), label)
+        document.relate("hadMember", collection=value, entity=_id("value", inside))
+        _add_sources(document, inside, part.sources, places)
+
+
+def _add_sources(document: _Document, name: str, sources: tuple[Source, ...], places: dict[str, str]) -> None:
+    """Add the sources of a value, each with the call that returned it or the message that it stands in."""
+    for number, source in enumerate(sources):
         found = _id("source", f"{name}-{number}")
         document.add("entity", found, _source(source))
-        document.relate("wasDerivedFrom", generatedEntity=value, usedEntity=found)
+        document.relate("wasDerivedFrom", generatedEntity=_id("value", name), usedEntity=found)
+        place = places.get(node_id(source))
+        if place in document.parts.get("activity", {}):
+            document.relate("wasGeneratedBy", entity=found, activity=str(place))
+        elif place is not None:
+            document.relate("wasDerivedFrom", generatedEntity=found, usedEntity=place)
 
 
 def _step(node: Node) -> _Attributes:

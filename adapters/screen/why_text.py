@@ -173,6 +173,8 @@ def _in_doubt(argument: Argument) -> Text:
 def _print_why_not(screen: Screen, attempts: tuple[Attempt, ...], limits: tuple[Limit, ...]) -> None:
     if attempts:
         _head(screen, "Denied or failed on the way")
+        if len(attempts) > _ATTEMPTS_SHOWN:
+            screen.print(Text(f"  the last {_ATTEMPTS_SHOWN} of {len(attempts)}; --json has them all", "dim"))
         for attempt in attempts[-_ATTEMPTS_SHOWN:]:
             head = Text.assemble(
                 ("  ✗ ", "red"), text(f"{attempt.call_key} {attempt.tool} ", characters_max=100)
@@ -198,6 +200,8 @@ def _closing(explanation: Explanation) -> Iterator[Text]:
             f"{searched.left_out:,} characters of evidence were past the limit and not searched", "magenta"
         )
     recorded = explanation.recorded
+    if recorded is not None and recorded.agrees:
+        yield text(f"the verdicts recorded with the run (rules {recorded.version}) are the same", "dim")
     if recorded is not None and not recorded.agrees:
         yield text(
             f"the verdicts recorded with the run (rules {recorded.version}) differ from these", "yellow"
@@ -206,7 +210,8 @@ def _closing(explanation: Explanation) -> Iterator[Text]:
     covered = explanation.integrity.checkpoint or "no checkpoint covers this run"
     yield text(
         f"run {explanation.run_id} · evidence of {runs}, {searched.events} events · {covered} · "
-        f"rules of version {explanation.version}, digest {explanation.digest[:16]}",
+        f"rules of version {explanation.version}, digest {explanation.digest[:16]} · "
+        f"state of the run {explanation.integrity.run_digest[:16]}",
         "dim",
         characters_max=600,
     )

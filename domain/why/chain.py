@@ -66,23 +66,24 @@ def _with_best_source(argument: Argument) -> Argument:
     return replace(argument, sources=argument.sources[:1])
 
 
-def _node(source: Source) -> Node:
+def node_id(source: Source) -> str:
+    """Return the id of the step that a source belongs to."""
     place = f"{source.run_id}/{source.version}"
     if source.trust == "context":
-        return Node(f"{place}/context", "context", "context", source.run_id, source.version)
+        return f"{place}/context"
     if source.kind == "run_started":
-        message = "/".join(source.pointer.split("/")[1:3])
-        quote = source.quote[:QUOTE_MAX]
-        return Node(f"{place}/{message}", "message", source.trust, source.run_id, source.version, quote=quote)
+        return f"{place}/{'/'.join(source.pointer.split('/')[1:3])}"
+    return place
+
+
+def _node(source: Source) -> Node:
+    name, run_id, version = node_id(source), source.run_id, source.version
+    if source.trust == "context":
+        return Node(name, "context", "context", run_id, version)
+    if source.kind == "run_started":
+        return Node(name, "message", source.trust, run_id, version, quote=source.quote[:QUOTE_MAX])
     failed = source.trust == "error"
-    return Node(
-        place,
-        "error" if failed else "call",
-        source.tool or "",
-        source.run_id,
-        source.version,
-        source.call_key,
-    )
+    return Node(name, "error" if failed else "call", source.tool or "", run_id, version, source.call_key)
 
 
 def _citing(node: Node, source: Source) -> Node:

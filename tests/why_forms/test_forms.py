@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import re
+import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,11 +13,15 @@ from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from prov.model import ProvDocument
 from pydantic import BaseModel
+from rich.cells import cell_len
 
 from tachograph import Agent, ScriptedModel, TerminalTool, TrustedContext, open_store, run, tool
 from tachograph.adapters.explaining import explain_run
+from tachograph.adapters.exporters.diagram import diagram
 from tachograph.adapters.exporters.html import html_page
 from tachograph.adapters.exporters.mermaid import flowchart
 from tachograph.adapters.exporters.prov_json import prov_json
@@ -25,7 +30,7 @@ from tachograph.adapters.refund.scenarios import load_scenario, scenario_names
 from tachograph.cli import main
 from tachograph.domain.ports import AskedCall, ModelReply
 from tachograph.domain.values import json_text
-from tachograph.domain.why.explanation import Explanation
+from tachograph.domain.why.explanation import Chain, Edge, Explanation, Node
 from tachograph.domain.why.writing import explanation_json
 
 OURS = [
@@ -171,7 +176,42 @@ def test_json_holds_every_text_as_it_was(explained: list[tuple[str, Explanation]
     for text, explanation in explained:
         read = json.loads(explanation_json(explanation))
         values = {argument["value"] for argument in read["arguments"]}
-        assert text.encode("utf-8", "replace").decode("utf-8") in values or text in values or "\ud800" in text
+        assert text in values or any(0xD800 <= ord(character) < 0xE000 for character in text), text
+
+
+def test_prov_leads_from_each_value_to_the_call_or_the_customer_that_it_came_from() -> None:
+    store = open_store("memory:")
+    loaded = load_scenario("approval_requested")
+    model = ScriptedModel(loaded.replies)
+    outcome = asyncio.run(run(refund_agent, loaded.input, loaded.context, model=model, store=store))
+    read = json.loads(prov_json(explain_run(store, outcome.run_id)))
+    returned = {relation["prov:entity"] for relation in read["wasGeneratedBy"].values()}
+    assert {name for name in read["entity"] if ":source-" in name} <= returned
+    [said] = read["wasAttributedTo"].values()
+    assert read["entity"][said["prov:entity"]]["prov:label"] == "the customer, message 1"
+    assert said["prov:agent"] == "tachograph:agent-actor"
+    members = {relation["prov:entity"] for relation in read["hadMember"].values()}
+    assert [read["entity"][name]["prov:label"] for name in members] == ["returns-policy/2#opened-electronics"]
+
+
+@given(st.text(max_size=120))
+@settings(max_examples=60, deadline=None)
+def test_any_text_keeps_the_drawing_in_its_boxes(text: str) -> None:
+    node = Node("r/1/input/0", "message", "customer", UUID(int=1), 1, quote=text)
+    decision = Node("r/2", "decision", text[:40], UUID(int=1), 2)
+    drawn = diagram(Chain((node, decision), (Edge(node.id, decision.id, (f"/{text}",)),)))
+    for box in drawn.boxes:
+        assert all(is_plain(line) and cell_len(line) <= 67 for line in (box.title, *box.lines))
+    assert all(is_plain(arrow.label) and cell_len(arrow.label) <= 61 for arrow in drawn.arrows)
+
+
+def test_without_jinja2_the_way_to_get_it_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+    run_id = json.loads(call("--store", url, "--json", "demo", "clarification")[1])["run_id"]
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    code, out, err = call("--store", url, "why", run_id, "--format", "html")
+    assert (code, out) == (3, "")
+    assert "pip install 'tachograph[html]'" in err
 
 
 def test_made_up_values_are_red_and_have_no_source(explained: list[tuple[str, Explanation]]) -> None:
