@@ -32,10 +32,11 @@ from tachograph.domain.why.matching_days import (
 from tachograph.domain.why.numbers import as_decimal, decimal_key, number_key, written_numbers
 from tachograph.domain.why.spans import PREFIX_BEFORE, aligned, is_cut
 from tachograph.domain.why.units import minor_readings
-from tachograph.domain.why.words import form, words
+from tachograph.domain.why.words import Word, form, words
 
 VALUE_MAX: Final = 4_000  # characters of a value that is looked up as a whole
 _NUMBER_MAX: Final = 70
+_INK: Final = re.compile(r"\S")
 _NAME: Final = re.compile(r"[A-Za-z]+(?:[ _-][A-Za-z]+){1,5}")
 _ID: Final = re.compile(r"[^\w\s]?([a-z]{1,4})[-_]?([0-9]{5,})")
 _BARE_ID: Final = re.compile(r"[^\w\s]?([0-9]{5,})")
@@ -114,7 +115,11 @@ def _matches_of_text(index: Index, value: str, before: int) -> Iterator[Match]:
             if form(index.text(leaf)) == form(value):
                 yield _match(index, leaf, 0, len(index.text(leaf)), value, 0)
         return
-    places = [(index.word(part.form, before), part) for part in parts]
+    firsts: dict[str, Word] = {}
+    for part in parts:
+        firsts.setdefault(part.form, part)
+    # One list at a time: all places of all words may be many times the text.
+    places = ((index.word(part.form, before), part) for part in firsts.values())
     rarest, pivot = min(places, key=lambda found: len(found[0]))
     for position in rarest[-PLACES_MAX:]:
         leaf, offset = index.place(position)
@@ -145,7 +150,7 @@ def _match(index: Index, leaf: int, start: int, end: int, value: str, lead: int)
     if 0 < trail <= 3 and text[end : end + trail] == value[-trail:]:
         end += trail
     found = text[start:end]
-    whole = not text[:start].strip() and not text[end:].strip()
+    whole = not _INK.search(text, 0, start) and not _INK.search(text, end)
     if PREFIX_BEFORE.search(text, max(0, start - 8), start):
         rule = "prefix"
     elif found == value:

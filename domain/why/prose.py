@@ -1,6 +1,7 @@
 """Tell prose from values, and find the values that stand in prose: amounts, ids, dates."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -56,7 +57,6 @@ def inner_values(text: str) -> Iterator[tuple[int, int, str]]:
         if digits >= _ID_DIGITS_MIN or (digits and any(map(str.isalpha, found[0])) and len(found[0]) > 3):
             start = found.start() + (found[0].startswith("$"))
             _keep(spans, start, found.end())
-    spans.sort()
     for start, end in spans[:PARTS_MAX]:
         value = text[start:end]
         if not (value.isdigit() and is_low(value)):
@@ -64,5 +64,9 @@ def inner_values(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _keep(spans: list[tuple[int, int]], start: int, end: int) -> None:
-    if all(end <= other_start or start >= other_end for other_start, other_end in spans):
-        spans.append((start, end))
+    """Add a span to those kept, which are in order, unless it overlaps one of them."""
+    place = bisect_left(spans, (start, end))
+    after_others = place == 0 or spans[place - 1][1] <= start
+    before_others = place == len(spans) or end <= spans[place][0]
+    if after_others and before_others:
+        spans.insert(place, (start, end))
