@@ -12,7 +12,7 @@ from typing import Final
 from rich.cells import cell_len, set_cell_size
 
 from tachograph.adapters.exporters.visible import visible
-from tachograph.adapters.exporters.wording import name_text, node_text, value_text
+from tachograph.adapters.exporters.wording import name_text, node_text, passage_text, value_text
 from tachograph.domain.why.explanation import Chain, Edge, Node
 
 WIDTH: Final = 460
@@ -91,7 +91,7 @@ def diagram(chain: Chain) -> Diagram:
 
 
 def _arrow(start: Box, end: Box, edge: Edge, span: int, number: int) -> Arrow:
-    """Return the arc of an edge, the so-manieth that ends at its box."""
+    """Return the arc of an edge; `number`: its place among those that end at the same box, from 1."""
     reach = WIDTH + min(_ARC + _ARC_STEP * span, _ARC_MAX)
     y1, y2 = start.y + start.height // 2, end.y + _LINE * number
     path = f"M{WIDTH},{y1} C{reach},{y1} {reach},{y2} {WIDTH + 2},{y2}"
@@ -100,10 +100,7 @@ def _arrow(start: Box, end: Box, edge: Edge, span: int, number: int) -> Arrow:
 
 
 def _said(node: Node) -> tuple[str, ...]:
-    cited = [
-        ", ".join(filter(None, (one.document, one.version and f"version {one.version}", one.section)))
-        for one in node.citations
-    ]
+    cited = list(map(passage_text, node.citations))
     if node.quote:
         return (*_lines(node.quote), *cited[:_SHOWN_MAX])
     if node.kind == "decision":

@@ -93,4 +93,4 @@ def _part(part: Part) -> dict[str, Any]:
 
 
 def _is_doubtful(argument: Argument) -> bool:
-    return argument.verdict in ("unsupported", "weak", "coincidental", "not_searched")
+    return argument.verdict in wording.DOUBTFUL

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tachograph.domain.why.argument import Argument, Number, Source, Verdict
+from tachograph.domain.why.argument import Argument, Citation, Number, Source, Verdict
 from tachograph.domain.why.explanation import Explanation, Node
 
 MARKS: Final[Mapping[Verdict, str]] = {
@@ -24,6 +24,7 @@ _SAID_BY: Final[Mapping[str, str]] = {
     "policy": "policy",
     "tool": "a tool's result",
 }
+DOUBTFUL: Final[frozenset[Verdict]] = frozenset({"unsupported", "weak", "coincidental", "not_searched"})
 _PLAIN_RULES: Final = frozenset({"exact", "declared", "limit"})
 
 
@@ -62,6 +63,12 @@ def cited_text(source: Source) -> str:
     version = f" version {citation.version}" if citation.version else ""
     section = f", section {citation.section}" if citation.section else ""
     return f"{citation.document}{version}{section}"
+
+
+def passage_text(citation: Citation) -> str:
+    """Return a passage as its document, version and section, as far as they are known."""
+    version = f"version {citation.version}" if citation.version else None
+    return ", ".join(filter(None, (citation.document, version, citation.section)))
 
 
 def rule_text(source: Source) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 from rich.text import Text
 
 from tachograph.adapters.exporters.wording import (
+    DOUBTFUL,
     MARKS,
     cited_text,
     counted,
@@ -13,6 +14,7 @@ from tachograph.adapters.exporters.wording import (
     name_text,
     node_text,
     parties,
+    passage_text,
     quote_parts,
     rule_text,
     value_text,
@@ -35,7 +37,6 @@ _STYLES: Final[dict[Verdict, str]] = {
     "unsupported": "bold red",
     "not_searched": "magenta",
 }
-_DOUBTFUL: Final = frozenset({"unsupported", "weak", "coincidental", "not_searched"})
 _NAME_MAX: Final = 32
 _VALUE_MAX: Final = 72
 _QUOTE_MAX: Final = 200
@@ -93,7 +94,7 @@ def _below(argument: Argument) -> Iterator[Text]:
         yield _source(argument.sources[0], argument.matches)
     for source in argument.sources if argument.verdict == "derived" else ():
         yield _source(source, 1)
-    doubtful = argument.verdict in _DOUBTFUL
+    doubtful = argument.verdict in DOUBTFUL
     why = "; ".join(filter(None, (argument.why, mention_text(argument) if doubtful else "")))
     if why:
         yield text(why, _STYLES[argument.verdict] if doubtful else "dim", characters_max=400)
@@ -133,10 +134,8 @@ def _print_chain(screen: Screen, explanation: Explanation) -> None:
         if node.quote:
             said = Text.assemble(said, "  ", text(f"“{node.quote}”", "dim", characters_max=_QUOTE_MAX))
         for citation in node.citations:
-            parts = [citation.document, citation.version and f"version {citation.version}", citation.section]
-            said = Text.assemble(
-                said, text(f"  [{', '.join(filter(None, parts))}]", "cyan", characters_max=300)
-            )
+            cited = text(f"  [{passage_text(citation)}]", "cyan", characters_max=300)
+            said = Text.assemble(said, cited)
         screen.hanging(Text(f"  {mark} "), said)
         for edge in explanation.chain.edges:
             if edge.target == node.id:
@@ -159,7 +158,7 @@ def _print_calls(screen: Screen, calls: tuple[Call, ...]) -> None:
         counts = counted(call.arguments) or "no arguments"
         screen.hanging(head, text(f"{call.tool}{state}: {counts}", characters_max=400))
         for argument in call.arguments:
-            if argument.verdict in _DOUBTFUL:
+            if argument.verdict in DOUBTFUL:
                 screen.hanging(Text("      "), _in_doubt(argument))
 
 

@@ -50,7 +50,7 @@ class Source:
         version: Of the event, within its run.
         kind: The event's stored name.
         pointer: RFC 6901, into the event's input messages, context, output or error message; it goes on
-            into JSON that stands in a text.
+            into JSON that stands in a text. Of a key that is data itself, that of its member.
         span: Start and end, in characters, within the text at `pointer`; None where all of it matches.
         quote: The matching text with some of what stands around it, as recorded: hostile.
         quoted: Start and end of the match within the quote.

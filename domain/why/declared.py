@@ -25,6 +25,7 @@ from pydantic import BaseModel
 
 from tachograph.domain.why.leaves import fits, leaves, parsed, token
 
+FROM: Final = "from "
 EVIDENCE: Final = "evidence"
 CHOICE: Final = "choice"
 CONSTANT: Final = "constant"
@@ -66,7 +67,7 @@ def stated_sources(model: type[BaseModel]) -> Mapping[str, str]:
 
 def sources_of(model: type[BaseModel]) -> set[str]:
     """Return the names of the tools that a model wants values from."""
-    return {role.split(" ")[1] for role in declared(model).values() if role.startswith("from ")}
+    return {role.split(" ")[1] for role in declared(model).values() if role.startswith(FROM)}
 
 
 def declared_of(arguments: BaseModel, canonical: str) -> dict[str, str]:
@@ -130,7 +131,7 @@ def _of(
 
 def _role(mark: From | Evidence) -> str:
     if isinstance(mark, From):
-        return f"from {mark.tool} {mark.pointer}"
+        return f"{FROM}{mark.tool} {mark.pointer}"
     return EVIDENCE if mark.required else f"{EVIDENCE} optional"
 
 

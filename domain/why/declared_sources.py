@@ -9,7 +9,6 @@ from tachograph.domain.why.index import TEXT_MAX
 from tachograph.domain.why.leaves import Leaf, fits, same_value
 from tachograph.domain.why.sources import QUOTE_MAX
 
-FROM: Final = "from "
 _SHOWN_MAX: Final = 60
 _FOUND_MAX: Final = 3
 

@@ -18,7 +18,6 @@ from tachograph.domain.events import (
     ModelTurn,
     Recorded,
     RunStarted,
-    Terminal,
     ToolCall,
     ToolError,
 )
@@ -77,8 +76,6 @@ def gather(recorded: Iterable[Recorded]) -> Evidence:
                 _add_turn(evidence, entry, entry.event)
             case ToolCall() | ToolError():
                 _add_result(evidence, entry, entry.event)
-            case Terminal():
-                pass
     evidence.index.seal()
     return evidence
 

@@ -131,7 +131,6 @@ class Explanation:
     Args:
         sentence: The outcome in one sentence.
         call_key, tool: What is explained; None for a run that ended without a terminal call.
-        executed: For a call that isn't the terminal: whether it was.
         recorded: The verdict in the terminal event, None where it holds none.
         approval: None until a person was asked.
     """

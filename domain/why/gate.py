@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tachograph.domain.why.argument import Argument, Number
-from tachograph.domain.why.declared import EVIDENCE
-from tachograph.domain.why.declared_sources import FROM
+from tachograph.domain.why.declared import EVIDENCE, FROM
 
 _REFUSED_MAX: Final = 10
 _VALUE_MAX: Final = 100

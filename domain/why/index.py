@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
+from tachograph.domain.values import DEPTH_MAX
 from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.dates import Day, dates
 from tachograph.domain.why.document import Document, Origin
@@ -23,7 +24,6 @@ from tachograph.domain.why.words import field_words, form, word_forms
 TEXT_MAX: Final = 4_000_000  # characters of one text
 TRACE_MAX: Final = 32_000_000  # characters of all texts of a trace
 LEAVES_MAX: Final = 1_000_000
-_DEPTH_MAX: Final = 100
 
 
 class Place(NamedTuple):
@@ -191,7 +191,7 @@ class Index:
             for name, member in members(held):
                 member = opened(member)
                 if isinstance(member, list):
-                    if depth < _DEPTH_MAX:
+                    if depth < DEPTH_MAX:
                         inner.append((container, name, member, depth + 1))
                     else:
                         self._leave_out(1)

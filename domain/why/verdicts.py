@@ -9,6 +9,7 @@ from tachograph.domain.why import declared_sources
 from tachograph.domain.why.argument import Argument, Number, Part, Verdict
 from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked
 from tachograph.domain.why.dates import Day, one_date
+from tachograph.domain.why.declared import CHOICE, CONSTANT, FROM
 from tachograph.domain.why.derivations import Derivation, Row, column_total, company, derivation, row_records
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
@@ -22,7 +23,6 @@ from tachograph.domain.why.sources import cited, source_of
 
 SOURCES_MAX: Final = 20
 _LEVELS_MAX: Final = 2
-_TOTAL: Final = frozenset({"total", "sum", "due"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,14 @@ def _judged(call: _Call, finding: Finding, row: Row) -> Argument:
     value, pointer = finding.leaf.value, finding.leaf.pointer
     role = question.declared.get(pointer)
     blank = Argument(pointer, _shown(value), "unsupported", declared=role, first_mentioned=finding.mention)
-    if role is not None and role.startswith(declared_sources.FROM):
+    if role is not None and role.startswith(FROM):
         return declared_sources.check(question.evidence, finding.leaf, blank, question.before)
     index = question.evidence.index
     candidates = ranked(index, finding.candidates, company(call.rows, row))
     listed = _with_sources(index, blank, candidates)
-    if role == "constant":
+    if role == CONSTANT:
         return replace(listed, verdict="constant", why="fixed by the tool's definition")
-    if role == "choice":
+    if role == CHOICE:
         return replace(listed, verdict="choice", why="one of the values that the tool allows")
     if has_two_values(value):
         return replace(listed, verdict="choice", why="one of two values")
@@ -203,7 +203,7 @@ def _derived(call: _Call, finding: Finding, row: Row) -> Derivation | None:
     question, rows = call.question, call.rows
     index, day = question.evidence.index, one_date(finding.leaf.value)
     if day is not None:
-        return _related_day(question, day, row_records(call.rows, row))
+        return _related_day(question, day, row_records(rows, row))
     total = column_total(row, rows)
     return derivation(index, row, rows, _totals(question, total) if total is not None else {})
 

@@ -170,22 +170,6 @@ def runs_of(store: EventStore, conversation: int) -> list[UUID]:
     return [UUID(row["run_id"]) for row in sorted(rows, key=lambda row: row["source_stretch"])]
 
 
-@pytest.mark.parametrize(("conversation", "value"), [(26, "credit_card_7334"), (70, "credit_card_5634230")])
-def test_a_guessed_payment_id_is_found_in_a_real_conversation(
-    imported_url: str, conversation: int, value: str
-) -> None:
-    store = open_store(imported_url)
-    made_up = [
-        str(argument.value)
-        for run_id in runs_of(store, conversation)
-        for call in explain_run(store, run_id).calls
-        for argument in call.arguments
-        if argument.verdict == "unsupported"
-    ]
-    store.close()
-    assert value in made_up
-
-
 _PRINTS = """
 import sys
 from uuid import UUID

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tachograph.domain.why.evidence import gather
-from tachograph.domain.why.leaves import leaves, opened, parsed
+from tachograph.domain.why.leaves import leaves, parsed
 
 from .evidence_story import found, said
 
@@ -26,24 +26,10 @@ objects = st.dictionaries(st.text(max_size=8), values, max_size=5)
 
 @given(objects, values, st.text())
 @settings(max_examples=150)
-def test_every_leaf_has_one_verdict_and_every_source_leads_to_its_text(
-    arguments: dict[str, Any], output: Any, message: str
-) -> None:
-    message = message.encode("utf-8", "replace").decode()
-    trace = said(message).called("look_up", {}, json.dumps(output))
-    judged = trace.judged(json.dumps(arguments))
-    expected = [leaf.pointer for leaf in leaves(parsed(json.dumps(arguments)))] if arguments else []
-    assert sorted(judged) == sorted(set(expected))
-    recorded = {
-        "/input/0/content": message,
-        **{f"/output{leaf.pointer}": leaf.value for leaf in leaves(opened(parsed(json.dumps(output))))},
-    }
-    for argument in judged.values():
-        for source in argument.sources:
-            start, end = source.quoted
-            text = recorded.get(source.pointer)
-            if isinstance(text, str) and source.span is not None:
-                assert text[source.span[0] : source.span[1]][: end - start] == source.quote[start:end]
+def test_every_leaf_has_one_verdict(arguments: dict[str, Any], output: Any, message: str) -> None:
+    trace = said(message.encode("utf-8", "replace").decode()).called("look_up", {}, json.dumps(output))
+    expected = {leaf.pointer for leaf in leaves(parsed(json.dumps(arguments)))} if arguments else set()
+    assert set(trace.judged(json.dumps(arguments))) == expected
 
 
 @given(
