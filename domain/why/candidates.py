@@ -18,9 +18,10 @@ from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.joined import joined_fields
 from tachograph.domain.why.leaves import Leaf, Lexeme, keys_of
-from tachograph.domain.why.match import Match
+from tachograph.domain.why.match import Match, Search
 from tachograph.domain.why.matching import matches
 from tachograph.domain.why.numbers import is_low
+from tachograph.domain.why.units import MONEY
 from tachograph.domain.why.words import field_words
 
 COMPANY: Final = 5
@@ -30,9 +31,6 @@ _KINDS: Final[Mapping[str, int]] = {"exact": 0, "number": 0, "joined_fields": 2}
 _TRANSFORMED: Final = 1
 _UNSTRUCTURED: Final = frozenset({"customer", "policy", "error"})
 _TWO_VALUES: Final = frozenset({"yes", "no", "true", "false", "on", "off"})
-_MONEY: Final = frozenset(
-    {"amount", "price", "cost", "fee", "total", "refund", "payment", "charge", "balance", "credit", "limit"}
-)
 _CURRENCY_BEFORE: Final = re.compile(r"([$€£¥₹]|\b[A-Z]{3})\s?\Z")
 _CURRENCY_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|dollars?\b|euros?\b)")
 
@@ -66,6 +64,7 @@ class Finding:
         candidates: In no order.
         echoes: Places in outputs whose own arguments hold the value: no evidence.
         mention: Where the model wrote it first.
+        cut: There were more places than are looked at.
     """
 
     leaf: Leaf
@@ -74,6 +73,7 @@ class Finding:
     candidates: tuple[Candidate, ...] = ()
     echoes: tuple[Match, ...] = ()
     mention: Mention | None = None
+    cut: bool = False
 
     def records(self, index: Index) -> frozenset[int]:
         """Return the records that the value is a field of, echoes too; none for one that says too little."""
@@ -116,12 +116,13 @@ def find(evidence: Evidence, leaf: Leaf, before: int) -> Finding:
     if not (isinstance(leaf.value, str) and leaf.value):
         return Finding(leaf, asked, low=False)
     index = evidence.index
+    search = Search(index, before)
     low = _is_low(leaf.value)
-    kept, echoes, mention = _sorted_out(evidence, matches(index, leaf.value, before))
+    kept, echoes, mention = _sorted_out(evidence, matches(search, leaf.value))
     if not kept and not isinstance(leaf.value, Lexeme):
-        kept = [match for match in joined_fields(index, leaf.value, before) if index.trust(match.leaf)]
+        kept = [match for match in joined_fields(search, leaf.value) if index.trust(match.leaf)]
     candidates = tuple(_candidate(index, match, asked, low) for match in kept)
-    return Finding(leaf, asked, low, candidates, tuple(echoes), mention)
+    return Finding(leaf, asked, low, candidates, tuple(echoes), mention, search.cut)
 
 
 def _sorted_out(evidence: Evidence, found: list[Match]) -> tuple[list[Match], list[Match], Mention | None]:
@@ -146,7 +147,7 @@ def _candidate(index: Index, match: Match, asked: frozenset[str], low: bool) -> 
     document = index.document(match.leaf)
     structured = match.whole and index.trust(match.leaf) not in _UNSTRUCTURED
     shared = len(asked & frozenset(_words_at(index, match, structured)))
-    telling = not low or (not structured and bool(asked & _MONEY) and _is_money(index, match))
+    telling = not low or (not structured and bool(asked & MONEY) and _is_money(index, match))
     order = (
         not telling and not shared,
         _KINDS.get(match.rule, _TRANSFORMED),

@@ -20,10 +20,13 @@ _NAMES: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY: Final = r"[0-3]?[0-9](?:st|nd|rd|th)?"
 _DATE: Final = re.compile(
     rf"(?<![\w])(?:"
-    rf"(?P<iso>[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?=$|[^0-9])"
+    rf"(?P<iso>[0-9]{{4}}-[0-9]{{1,2}}-[0-9]{{1,2}})(?=$|[^0-9])"
+    rf"|(?P<basic>(?:19|20)[0-9]{{6}})(?!\w|[.,-][0-9])"
+    rf"|(?P<dashed>[0-9]{{1,2}}-[0-9]{{1,2}}-[0-9]{{4}})(?![\w-])"
     rf"|(?P<numeric>[0-9]{{1,2}}[/.][0-9]{{1,2}}(?:[/.](?:[0-9]{{4}}|[0-9]{{2}}))?)(?![\w/]|\.[0-9])"
     rf"|(?P<compact>(?:19|20)[0-9]{{2}}/[0-9]{{1,2}}/[0-9]{{1,2}})(?![\w/])"
     rf"|(?P<range>(?:{_NAMES})\.?\s{{1,3}}{_DAY}\s?(?:[-\u2013]|to|through|until)\s?{_DAY}(?:,?\s[0-9]{{4}})?)(?![\w])"
+    rf"|(?P<range_first>{_DAY}\s?(?:[-\u2013]|to|through|until)\s?{_DAY}(?:\sof)?\s{{1,3}}(?:{_NAMES})(?:\.?,?\s{{1,3}}[0-9]{{4}})?)(?![\w])"
     rf"|(?P<month_first>(?:{_NAMES})\.?\s{{1,3}}{_DAY}(?:(?:,|\sof)?\s{{1,3}}[0-9]{{4}})?)(?![\w])"
     rf"|(?P<day_first>{_DAY}(?:\sof)?[\s-]{{1,3}}(?:{_NAMES})(?:\.?,?[\s-]{{1,3}}[0-9]{{4}})?)(?![\w])"
     r")",
@@ -33,8 +36,10 @@ _NUMBERS: Final = re.compile(r"[0-9]+")
 _LETTERS: Final = re.compile(r"[A-Za-z]+")
 # No text without one of these holds a date: it spares most strings the slower search.
 _HINT: Final = re.compile(
-    r"[0-9][-/.][0-9]|[0-9][a-z]{0,2}[\s-].{0,3}[a-z]{3}|[a-z]{3}\.?\s[0-3]?[0-9]", re.IGNORECASE
+    r"[0-9][-/.][0-9]|(?:19|20)[0-9]{6}|[0-9][a-z]{0,2}[\s-].{0,3}[a-z]{3}|[a-z]{3}\.?\s[0-3]?[0-9]",
+    re.IGNORECASE,
 )
+_RANGES: Final = ("range", "range_first")
 
 Day = tuple[int, int, int]
 
@@ -51,7 +56,7 @@ class Dated(NamedTuple):
 
 def dates(text: str) -> Iterator[Dated]:
     """Yield the dates of a text, each reading of an ambiguous one."""
-    if len(text) < 4 or not _HINT.search(text):
+    if len(text) < 3 or not _HINT.search(text):
         return
     for found in _DATE.finditer(text):
         start, end = found.span()
@@ -59,10 +64,13 @@ def dates(text: str) -> Iterator[Dated]:
         match found.lastgroup:
             case "iso" | "compact":
                 yield from _checked(start, end, (numbers[0], numbers[1], numbers[2]), "date_form")
-            case "numeric":
+            case "basic":
+                year, rest = divmod(int(found[0]), 10_000)
+                yield from _checked(start, end, (year, *divmod(rest, 100)), "date_form")
+            case "numeric" | "dashed":
                 yield from _numeric(start, end, numbers, found[0])
             case named:
-                days, years = (numbers[:2], numbers[2:]) if named == "range" else (numbers[:1], numbers[1:])
+                days, years = (numbers[:2], numbers[2:]) if named in _RANGES else (numbers[:1], numbers[1:])
                 month = next(_MONTHS[word] for word in _LETTERS.findall(found[0].lower()) if word in _MONTHS)
                 for day in days:
                     rule = "date_named" if years else "date_without_year"

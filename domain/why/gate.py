@@ -9,14 +9,15 @@ from tachograph.domain.why.declared import EVIDENCE, FROM
 _REFUSED_MAX: Final = 10
 _VALUE_MAX: Final = 100
 _WHY_MAX: Final = 300
+_WITHOUT: Final = ("unsupported", "not_searched")
 
 
 def refusal(arguments: Sequence[Argument]) -> str | None:
     """
     Return the message for the model when a required argument has no evidence, else None.
 
-    Required is what the tool declares as `From` or `Evidence`; of free text the values in it. What was
-    not searched is not refused.
+    Required is what the tool declares as `From` or `Evidence`; of free text the values in it. What could
+    not be searched is refused too: who sends enough text could otherwise switch the gate off.
     """
     found = [problem for argument in arguments for problem in _problems(argument)]
     if not found:
@@ -34,11 +35,12 @@ def _problems(argument: Argument) -> Iterator[str]:
     if declared != EVIDENCE and not declared.startswith(FROM):
         return
     name = argument.pointer or "arguments"
-    if argument.verdict == "unsupported":
+    if argument.verdict in _WITHOUT:
         yield f"{name} {_shown(argument.value)!r}: {(argument.why or '')[:_WHY_MAX]}"
     for part in argument.parts:
-        if part.verdict == "unsupported":
-            yield f"{name} {part.value[:_VALUE_MAX]!r}, in the text: in no evidence before the call"
+        if part.verdict in _WITHOUT:
+            found = "in no evidence before the call" if part.verdict == "unsupported" else "not searched"
+            yield f"{name} {part.value[:_VALUE_MAX]!r}, in the text: {found}"
 
 
 def _shown(value: object) -> str:

@@ -6,24 +6,25 @@ what lies before a call is what lies before a place. What can be asked for (a wo
 postings of some 8 bytes each.
 """
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from tachograph.domain.values import DEPTH_MAX
 from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.dates import Day, dates
 from tachograph.domain.why.document import Document, Origin
 from tachograph.domain.why.leaves import Lexeme, members, opened, token
 from tachograph.domain.why.numbers import core_of, number_key, word_key, written_numbers
-from tachograph.domain.why.postings import Postings
+from tachograph.domain.why.postings import Places, Postings
 from tachograph.domain.why.records import OUTERMOST, Records
 from tachograph.domain.why.words import field_words, form, word_forms
 
 TEXT_MAX: Final = 4_000_000  # characters of one text
 TRACE_MAX: Final = 32_000_000  # characters of all texts of a trace
 LEAVES_MAX: Final = 1_000_000
+_FIELD_NAME: Final = re.compile(r"[^\W\d]*(?:-[^\W\d]+)*")  # Any other key is data itself.
 
 
 class Place(NamedTuple):
@@ -38,7 +39,7 @@ class Index:
 
     def __init__(self) -> None:
         self.documents: list[Document] = []
-        self.left_out: list[tuple[int, int]] = []  # (end of the space, characters left out by then)
+        self.left_out: list[tuple[int, int]] = []  # (place of the space, characters left out there)
         self.years: dict[int, int] = {}  # where a year was first said with its day
         self.size = 0
         self._texts: list[str] = []
@@ -75,27 +76,27 @@ class Index:
         """Sort the postings; nothing can be added afterwards."""
         self._postings.sort()
 
-    def word(self, word: str, before: int) -> list[int]:
+    def word(self, word: str, before: int) -> Places:
         """Return the places of a word in its form, or of digits whatever zeros they begin with."""
         return self._postings.places(word_key(word), before)
 
-    def number(self, key: str, before: int) -> list[int]:
+    def number(self, key: str, before: int) -> Places:
         """Return the places of a number by its key."""
         return self._postings.places(f"n\0{key}", before)
 
-    def day(self, day: Day, before: int) -> list[int]:
+    def day(self, day: Day, before: int) -> Places:
         """Return the places of a day, written in any form. Year 0: those without a year."""
         return self._postings.places(f"d\0{day}", before)
 
-    def anniversary(self, day: tuple[int, int], before: int) -> list[int]:
-        """Return the places of a month and day, with any year and with none."""
-        return sorted([*self.day((0, *day), before), *self._postings.places(f"m\0{day}", before)])
+    def day_of_any_year(self, day: tuple[int, int], before: int) -> Places:
+        """Return the places of a month and day with a year."""
+        return self._postings.places(f"m\0{day}", before)
 
-    def core(self, digits: str, before: int) -> list[int]:
+    def core(self, digits: str, before: int) -> Places:
         """Return the places of digits that stand behind a prefix of letters, as in `W123456`."""
         return self._postings.places(f"p\0{digits}", before)
 
-    def whole(self, text: str, before: int) -> list[int]:
+    def whole(self, text: str, before: int) -> Places:
         """Return the places of leaves without a word that are this text."""
         return self._postings.places(f"t\0{text}", before)
 
@@ -179,25 +180,22 @@ class Index:
 
     def left_out_before(self, before: int) -> int:
         """Return how many characters before a place are not in the index."""
-        return sum(count for end, count in self.left_out if end <= before)
+        return sum(count for place, count in self.left_out if place < before)
 
     def _add_container(self, document: int, value: list[Any]) -> None:
         # Level by level within each object, so that the leaves of one lie side by side.
-        waiting: list[tuple[int, str | int, list[Any], int]] = [(OUTERMOST, "", value, 0)]
+        waiting: list[tuple[int, str | int, list[Any]]] = [(OUTERMOST, "", value)]
         while waiting:
-            parent, key, held, depth = waiting.pop()
+            parent, key, held = waiting.pop()
             container = self.records.open(document, parent, key, len(self._texts))
-            inner: list[tuple[int, str | int, list[Any], int]] = []
+            inner: list[tuple[int, str | int, list[Any]]] = []
             for name, member in members(held):
                 member = opened(member)
                 if isinstance(member, list):
-                    if depth < DEPTH_MAX:
-                        inner.append((container, name, member, depth + 1))
-                    else:
-                        self._leave_out(1)
+                    inner.append((container, name, member))
                 else:
                     self._add_leaf(document, container, name, member)
-                if type(name) is str and any(map(str.isdigit, name)):
+                if type(name) is str and not _FIELD_NAME.fullmatch(name):
                     self._add_leaf(document, container, name, name)
             self.records.close(container, len(self._texts))
             waiting += reversed(inner)
@@ -236,7 +234,7 @@ class Index:
                 add(f"p\0{core}", base + start)
         if not any_word:
             add(f"t\0{form(text)}", base)
-        if any_digit and len(text) > 2 and not text.isdigit():
+        if any_digit and len(text) > 2 and (len(text) == 8 or not text.isdigit()):
             for number in written_numbers(text):
                 add(f"n\0{number.key}", base + number.start)
             for dated in dates(text):
@@ -246,4 +244,9 @@ class Index:
                     self.years.setdefault(dated.day[0], base + dated.start)
 
     def _leave_out(self, characters: int) -> None:
-        self.left_out.append((self.size, characters))
+        if self.left_out and self.left_out[-1][0] >= self.documents[-1].start:
+            place, already = self.left_out.pop()
+            self.left_out.append((place, already + characters))
+        else:
+            self.left_out.append((self.size, characters))
+            self.size += 1  # So that a call before it and a call after it differ in their place.

@@ -4,24 +4,29 @@ from collections.abc import Iterator
 from typing import Final
 
 from tachograph.domain.why.index import Index
-from tachograph.domain.why.match import Match
+from tachograph.domain.why.match import Match, Search
 from tachograph.domain.why.words import words
 
 WORDS_MAX: Final = 12
-RECORDS_MAX: Final = 50
+_FIELD_MAX: Final = 200
 
 
-def joined_fields(index: Index, value: str, before: int) -> Iterator[Match]:
-    """Yield, for each record whose fields make up all words of a value, a match for its longest field."""
+def joined_fields(search: Search, value: str) -> Iterator[Match]:
+    """
+    Yield, for each record whose fields make up all words of a value, a match for its longest field.
+
+    Digits alone are not joined: too many records would make up a number.
+    """
     wanted = tuple(word.form for word in words(value[:400]))
-    if not 2 <= len(wanted) <= WORDS_MAX:
+    if not 2 <= len(wanted) <= WORDS_MAX or not any(word.isalpha() for word in wanted):
         return
-    rarest = min((index.word(word, before) for word in wanted), key=len)
+    index = search.index
+    rarest = min((index.word(word, search.before) for word in wanted), key=len)
     seen: set[int] = set()
-    for position in rarest[-RECORDS_MAX:]:
+    for position in search.latest(rarest):
         leaf, _ = index.place(position)
         container = index.container(leaf)
-        if container >= 0 and container not in seen:
+        if container >= 0 and container not in seen and len(index.text(leaf)) <= _FIELD_MAX:
             seen.add(container)
             used = _covering(index, container, wanted)
             if used:
@@ -34,7 +39,7 @@ def _covering(index: Index, container: int, wanted: tuple[str, ...]) -> list[int
     """Return the fields of a record that make up all wanted words in their order; none if they don't."""
     fields: dict[tuple[str, ...], int] = {}
     for leaf in index.records.members_of(container):
-        if len(index.text(leaf)) <= 200:
+        if len(index.text(leaf)) <= _FIELD_MAX:
             fields.setdefault(tuple(word.form for word in words(index.text(leaf))), leaf)
     used: list[int] = []
     at = 0

@@ -1,6 +1,9 @@
-"""A place that a value matches."""
+"""A search for a value, and a place that it matches."""
 
 from typing import Final, NamedTuple
+
+from tachograph.domain.why.index import Index
+from tachograph.domain.why.postings import Places
 
 PLACES_MAX: Final = 1_000  # of one key; the latest ones
 
@@ -20,3 +23,24 @@ class Match(NamedTuple):
     whole: bool
     rule: str
     note: str | None = None
+
+
+class Search:
+    """
+    The search for one value in what lies before a place of the index.
+
+    Args:
+        cut: Whether there were more places than are looked at: then nothing found says nothing.
+    """
+
+    __slots__ = ("before", "cut", "index")
+
+    def __init__(self, index: Index, before: int) -> None:
+        self.index = index
+        self.before = before
+        self.cut = False
+
+    def latest(self, places: Places, most: int = PLACES_MAX) -> list[int]:
+        """Return the last places, at most so many, and note when there were more."""
+        self.cut |= len(places) > most
+        return places.latest(most)

@@ -23,41 +23,44 @@ from typing import Final
 
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.leaves import Lexeme
-from tachograph.domain.why.match import PLACES_MAX, Match
+from tachograph.domain.why.match import PLACES_MAX, Match, Search
 from tachograph.domain.why.matching_days import (
     matches_of_day,
     matches_of_day_of_the_year,
     matches_of_instant,
 )
 from tachograph.domain.why.numbers import as_decimal, decimal_key, number_key, written_numbers
-from tachograph.domain.why.spans import PREFIX_BEFORE, aligned, is_cut
+from tachograph.domain.why.postings import Places
+from tachograph.domain.why.spans import PREFIX_BEFORE, aligned, is_cut, is_negative, reach
 from tachograph.domain.why.units import minor_readings
 from tachograph.domain.why.words import Word, form, words
 
 VALUE_MAX: Final = 4_000  # characters of a value that is looked up as a whole
+_PIVOTS_MAX: Final = 20 * PLACES_MAX  # Places of a word that are looked at for its neighbours alone.
 _NUMBER_MAX: Final = 70
 _INK: Final = re.compile(r"\S")
 _NAME: Final = re.compile(r"[A-Za-z]+(?:[ _-][A-Za-z]+){1,5}")
 _ID: Final = re.compile(r"[^\w\s]?([a-z]{1,4})[-_]?([0-9]{5,})")
+_TELLING_SIGNS: Final = "+#%"  # After a word they make it another one: C and C++, 100 and 100 %.
 _BARE_ID: Final = re.compile(r"[^\w\s]?([0-9]{5,})")
 
 
-def matches(index: Index, value: str, before: int) -> list[Match]:
+def matches(search: Search, value: str) -> list[Match]:
     """
-    Return every place before a place of the index where a value stands, each with its plainest rule.
+    Return the places where a value stands, each with its plainest rule.
 
     Args:
         value: A text, or a Lexeme for a number.
     """
-    found = list(_matches_of_number(index, value, before))
+    found = list(_matches_of_number(search, value))
     if not isinstance(value, Lexeme) and len(value) <= VALUE_MAX:
-        found += _matches_of_text(index, value, before)
+        found += _matches_of_text(search, value)
         for spelled in _spellings(value):
-            found += (match._replace(rule="separators") for match in _matches_of_text(index, spelled, before))
-        found += _matches_of_prefixed(index, value, before)
-        found += matches_of_day(index, value, before)
-        found += matches_of_day_of_the_year(index, value, before)
-        found += matches_of_instant(index, value, before)
+            found += (match._replace(rule="separators") for match in _matches_of_text(search, spelled))
+        found += _matches_of_prefixed(search, value)
+        found += matches_of_day(search, value)
+        found += matches_of_day_of_the_year(search, value)
+        found += matches_of_instant(search, value)
     best: dict[tuple[int, int], Match] = {}
     for match in found:
         other = best.get((match.leaf, match.start))
@@ -66,36 +69,53 @@ def matches(index: Index, value: str, before: int) -> list[Match]:
     return list(best.values())
 
 
-def _matches_of_number(index: Index, value: str, before: int) -> Iterator[Match]:
+def _matches_of_number(search: Search, value: str) -> Iterator[Match]:
     wanted = as_decimal(value)
     if wanted is None:
         return
-    for position in index.number(decimal_key(wanted), before)[-PLACES_MAX:]:
-        leaf, offset = index.place(position)
-        text = index.text(leaf)
-        if index.is_number(leaf):
-            same = isinstance(value, Lexeme) and text == value
-            if as_decimal(text) == wanted:
-                yield Match(leaf, 0, len(text), True, "exact" if same else "number")
-            continue
-        found = _number_at(text, offset, wanted)
-        if found is not None:
-            end, rule = found
-            if text[offset:end] == value and rule != "prefix":
-                rule = "exact"
-            elif not isinstance(value, Lexeme) and "0" in (value[0], text[offset]) and value.isdigit():
-                continue  # Digits that begin with a zero are an id; no zero may be left out.
-            yield Match(leaf, offset, end, (offset, end) == (0, len(text)), rule)
+    index = search.index
+    keys = {decimal_key(wanted), decimal_key(abs(wanted))}  # In a text, a sign stands before the number.
+    for key in sorted(keys):
+        for position in search.latest(index.number(key, search.before)):
+            leaf, offset = index.place(position)
+            match = _number_match(index, leaf, offset, value, wanted)
+            if match is not None:
+                yield match
     for key, digits in minor_readings(wanted):
-        for position in index.number(key, before)[-PLACES_MAX:]:
+        for position in search.latest(index.number(key, search.before)):
             leaf, offset = index.place(position)
             if offset == 0 and number_key(index.text(leaf)) == key and digits.fits(index, leaf):
                 yield Match(leaf, 0, len(index.text(leaf)), True, "minor_units", digits.note)
 
 
+def _number_match(index: Index, leaf: int, offset: int, value: str, wanted: Decimal) -> Match | None:
+    text = index.text(leaf)
+    if index.is_number(leaf):
+        if as_decimal(text) != wanted or _is_id(value):
+            return None
+        same = isinstance(value, Lexeme) and text == value
+        return Match(leaf, 0, len(text), True, "exact" if same else "number")
+    found = _number_at(text, offset, abs(wanted))
+    if found is None:
+        return None
+    end, rule = found
+    if is_negative(text, offset, end) != (wanted < 0):
+        return None
+    if text[offset:end] == value and rule != "prefix":
+        rule = "exact"
+    elif _is_id(text[offset:end]) or (value.isdigit() and _is_id(value)):
+        return None
+    return Match(leaf, offset, end, (offset, end) == (0, len(text)), rule)
+
+
+def _is_id(text: str) -> bool:
+    """Tell whether digits are no number: they begin with a zero, and none may be left out."""
+    return len(text) > 1 and text[0] == "0" and text.isdigit()
+
+
 def _number_at(text: str, offset: int, wanted: Decimal) -> tuple[int, str] | None:
-    for written in written_numbers(text[max(0, offset - 1) : offset + _NUMBER_MAX]):
-        start = written.start + max(0, offset - 1)
+    for written in written_numbers(text[max(0, offset - 8) : offset + _NUMBER_MAX]):
+        start = written.start + max(0, offset - 8)
         if start == offset and written.key == decimal_key(wanted):
             return offset + written.end - written.start, written.rule
     end = offset
@@ -107,10 +127,11 @@ def _number_at(text: str, offset: int, wanted: Decimal) -> tuple[int, str] | Non
     return end, "prefix" if prefixed else "number"
 
 
-def _matches_of_text(index: Index, value: str, before: int) -> Iterator[Match]:
+def _matches_of_text(search: Search, value: str) -> Iterator[Match]:
     parts = list(words(value))
+    index = search.index
     if not parts:
-        for position in index.whole(form(value), before)[-PLACES_MAX:]:
+        for position in search.latest(index.whole(form(value), search.before)):
             leaf, _ = index.place(position)
             if form(index.text(leaf)) == form(value):
                 yield _match(index, leaf, 0, len(index.text(leaf)), value, 0)
@@ -118,10 +139,10 @@ def _matches_of_text(index: Index, value: str, before: int) -> Iterator[Match]:
     firsts: dict[str, Word] = {}
     for part in parts:
         firsts.setdefault(part.form, part)
-    # One list at a time: all places of all words may be many times the text.
-    places = ((index.word(part.form, before), part) for part in firsts.values())
-    rarest, pivot = min(places, key=lambda found: len(found[0]))
-    for position in rarest[-PLACES_MAX:]:
+    places = {word: index.word(word, search.before) for word in firsts}
+    pivot = firsts[min(places, key=lambda word: len(places[word]))]
+    number = as_decimal(value)
+    for position in _likely(search, parts, pivot, places):
         leaf, offset = index.place(position)
         text = index.text(leaf)
         if index.is_number(leaf):
@@ -129,8 +150,33 @@ def _matches_of_text(index: Index, value: str, before: int) -> Iterator[Match]:
                 yield Match(leaf, 0, len(text), True, "number")
             continue
         span = aligned(text, offset, value, parts, pivot)
-        if span is not None and not is_cut(text, *span):
+        if span is None or is_cut(text, *span) or not _ends_like(value[parts[-1].end :], text, span[1]):
+            continue
+        if number is None or is_negative(text, *span) == (number < 0):
             yield _match(index, leaf, *span, value, parts[0].start)
+
+
+def _likely(search: Search, parts: list[Word], pivot: Word, places: dict[str, Places]) -> list[int]:
+    """Return the latest places of a word; of a frequent one, those with the value's other words near."""
+    if len(places[pivot.form]) <= PLACES_MAX:
+        return places[pivot.form].latest(PLACES_MAX)
+    back, forth = reach(parts, pivot)
+    others = [found for word, found in places.items() if word != pivot.form]
+    near: list[int] = []
+    for position in search.latest(places[pivot.form], _PIVOTS_MAX):
+        leaf, offset = search.index.place(position)
+        start = position - min(back, offset)
+        end = position + min(forth, len(search.index.text(leaf)) - offset)
+        if all(found.any_between(start, end) for found in others):
+            near.append(position)
+    search.cut |= len(near) > PLACES_MAX
+    return near[-PLACES_MAX:]
+
+
+def _ends_like(trail: str, text: str, end: int) -> bool:
+    """Tell whether the signs that a value ends with, if they are part of its word, stand in a text too."""
+    sign = trail[:1]
+    return sign not in _TELLING_SIGNS or not sign or text[end : end + 1] == sign
 
 
 def _spellings(value: str) -> Iterator[str]:
@@ -166,20 +212,35 @@ def _match(index: Index, leaf: int, start: int, end: int, value: str, lead: int)
     return Match(leaf, start, end, whole, rule)
 
 
-def _matches_of_prefixed(index: Index, value: str, before: int) -> Iterator[Match]:
-    """Find an id without the letters that it has in one of two places."""
-    wanted = form(value)
+def _matches_of_prefixed(search: Search, value: str) -> Iterator[Match]:
+    """Find an id without the letters that it has in one of two places, or with a sign behind them."""
+    wanted, index = form(value), search.index
     bare = _BARE_ID.fullmatch(wanted)
     prefixed = _ID.fullmatch(wanted)
-    positions = index.core(bare[1], before) if bare else []
-    positions += index.word(prefixed[2], before) if prefixed else []
-    core = bare[1] if bare else prefixed[2] if prefixed else ""
-    for position in positions[-PLACES_MAX:]:
+    positions: list[int] = []
+    if bare:
+        positions += search.latest(index.core(bare[1], search.before))
+    if prefixed:
+        letters, core = prefixed.groups()
+        others = [word for word in _joined(letters, core) if word not in wanted]
+        for word in (core, *others):
+            positions += search.latest(index.word(word, search.before))
+    for position in positions:
         leaf, offset = index.place(position)
         text = index.text(leaf)
         found = next(words(text, offset), None)
-        if found and found.form.endswith(core) and not is_cut(text, found.start, found.end):
-            if bare or found.form == core:
-                yield Match(
-                    leaf, found.start, found.end, found.start <= 1 and found.end == len(text), "prefix"
-                )
+        if found is None or is_cut(text, found.start, found.end):
+            continue
+        before = PREFIX_BEFORE.search(text, max(0, found.start - 8), found.start)
+        if bare:
+            same = found.form.endswith(bare[1])
+        else:
+            same = before is None or form(before[0]) == f"{letters}-"
+            same = same and (found.form == core or (before is None and found.form in _joined(letters, core)))
+        if same:
+            whole = found.start <= 1 and found.end == len(text)
+            yield Match(leaf, found.start, found.end, whole, "prefix")
+
+
+def _joined(letters: str, core: str) -> tuple[str, str]:
+    return f"{letters}{core}", f"{letters}_{core}"

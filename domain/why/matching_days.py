@@ -6,23 +6,23 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tachograph.domain.why.dates import dates, day_of_the_year, one_date
-from tachograph.domain.why.index import Index
-from tachograph.domain.why.match import PLACES_MAX, Match
+from tachograph.domain.why.match import Match, Search
 
 _DATE_MAX: Final = 40
 _INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 
 
-def matches_of_day(index: Index, value: str, before: int) -> Iterator[Match]:
+def matches_of_day(search: Search, value: str) -> Iterator[Match]:
     """Yield the places of the day that a text is; without its year only where the year is known."""
     day = one_date(value)
     if day is None:
         return
     year, month, number = day
-    positions = index.day(day, before)[-PLACES_MAX:]
+    index, before = search.index, search.before
+    positions = search.latest(index.day(day, before))
     said = index.years.get(year)
     if said is not None and said < before:
-        positions += index.day((0, month, number), before)[-PLACES_MAX:]
+        positions += search.latest(index.day((0, month, number), before))
     for position in positions:
         leaf, offset = index.place(position)
         text = index.text(leaf)
@@ -43,12 +43,15 @@ def matches_of_day(index: Index, value: str, before: int) -> Iterator[Match]:
                 break
 
 
-def matches_of_day_of_the_year(index: Index, value: str, before: int) -> Iterator[Match]:
+def matches_of_day_of_the_year(search: Search, value: str) -> Iterator[Match]:
     """Yield the places of the month and day that a text is, whatever year stands there."""
     wanted = day_of_the_year(value)
     if wanted is None:
         return
-    for position in index.anniversary(wanted, before)[-PLACES_MAX:]:
+    index, before = search.index, search.before
+    positions = search.latest(index.day((0, *wanted), before))
+    positions += search.latest(index.day_of_any_year(wanted, before))
+    for position in positions:
         leaf, offset = index.place(position)
         for dated in dates(index.text(leaf)[offset : offset + _DATE_MAX]):
             if dated.start == 0 and dated.day[1:] == wanted:
@@ -58,7 +61,7 @@ def matches_of_day_of_the_year(index: Index, value: str, before: int) -> Iterato
                 break
 
 
-def matches_of_instant(index: Index, value: str, before: int) -> Iterator[Match]:
+def matches_of_instant(search: Search, value: str) -> Iterator[Match]:
     """Yield the places of the instant that a text is; a time without an offset is none."""
     if not _INSTANT.match(value):
         return
@@ -68,12 +71,13 @@ def matches_of_instant(index: Index, value: str, before: int) -> Iterator[Match]
         return
     if instant.tzinfo is None:
         return
+    index = search.index
     for days in (-1, 0, 1):
         try:
             day = (instant + timedelta(days=days)).date()
         except OverflowError:
             continue
-        for position in index.day((day.year, day.month, day.day), before)[-PLACES_MAX:]:
+        for position in search.latest(index.day((day.year, day.month, day.day), search.before)):
             leaf, offset = index.place(position)
             text = index.text(leaf)
             try:

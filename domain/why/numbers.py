@@ -17,14 +17,18 @@ _PREFIXED: Final = re.compile(r"[a-z]{1,4}([0-9]{5,})")
 _LEXEME: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
 # What a text may hold beside plain digits: each with its decimal sign and its groups of three.
 _WRITTEN: Final = re.compile(
-    r"(?<![\w.,])(?:"
+    r"(?<![\w.])(?<![0-9],)(?:"
     r"(?P<english>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?)"
     r"|(?P<continental>[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,4})"
     r"|(?P<spaced>[0-9]{1,3}(?:[\u00a0\u202f'\u2019][0-9]{3})+(?:[.,][0-9]{1,4})?)"
     r"|(?P<plain>[0-9]+\.[0-9]+)"
     r"|(?P<comma>[0-9]+,[0-9]{1,2})"
     r")(?![0-9]|[.,][0-9])"
+    # A cell of a row with commas between: no group of three, and no decimal comma behind a group.
+    r"|(?<=,)(?P<cell>(?![0-9]{3}\.)[0-9]+\.(?![0-9]{3},)[0-9]+)(?=,|\s|\Z)"
+    r"|(?<![\w.])(?P<first_cell>[0-9]+\.(?![0-9]{3},)[0-9]+)(?=,[0-9])"
 )
+_RULES: Final = {"plain": "number", "cell": "number", "first_cell": "number", "comma": "decimal_comma"}
 
 
 class Written(NamedTuple):
@@ -89,7 +93,7 @@ def written_numbers(text: str) -> Iterator[Written]:
     for found in _WRITTEN.finditer(text):
         if found.end() - found.start() <= LEXEME_MAX:
             kind = found.lastgroup
-            rule = {"plain": "number", "comma": "decimal_comma"}.get(kind or "", "thousands")
+            rule = _RULES.get(kind or "", "thousands")
             yield Written(found.start(), found.end(), decimal_key(Decimal(_plain(found))), rule)
 
 

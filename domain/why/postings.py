@@ -29,10 +29,32 @@ class Postings:
         """Make ready to be looked up."""
         self._buckets = [array("Q", sorted(bucket)) for bucket in self._buckets]
 
-    def places(self, key: str, before: int) -> list[int]:
-        """Return the places of a key before a place, in order; with them, rarely, those of another key."""
+    def places(self, key: str, before: int) -> "Places":
+        """Return the places of a key before a place; with them, rarely, those of another key."""
         high = (hash(key) & _LOW) << 32
         bucket = self._buckets[high >> _BUCKET_SHIFT]
         first = bisect_left(bucket, high)
-        end = bisect_left(bucket, high | min(before, _LOW), first)
-        return [posting & _LOW for posting in bucket[first:end]]
+        return Places(bucket, high, first, bisect_left(bucket, high | min(before, _LOW), first))
+
+
+class Places:
+    """The places of one key, in order. They are not listed before they are asked for."""
+
+    __slots__ = ("_bucket", "_end", "_first", "_high")
+
+    def __init__(self, bucket: "array[int]", high: int, first: int, end: int) -> None:
+        self._bucket, self._high, self._first, self._end = bucket, high, first, end
+
+    def __len__(self) -> int:
+        return self._end - self._first
+
+    def latest(self, most: int) -> list[int]:
+        """Return the last places, at most so many."""
+        first = max(self._first, self._end - most)
+        return [posting & _LOW for posting in self._bucket[first : self._end]]
+
+    def any_between(self, start: int, end: int) -> bool:
+        """Tell whether one of the places lies between two places, the first of them included."""
+        low = self._high | min(max(start, 0), _LOW)
+        found = bisect_left(self._bucket, low, self._first, self._end)
+        return found < self._end and self._bucket[found] < self._high | min(end, _LOW)

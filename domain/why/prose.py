@@ -17,7 +17,8 @@ _SENTENCE: Final = re.compile(r"[a-z\d)\"'][.!?;:](?:\s|$)|\n", re.IGNORECASE)
 _EAST: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _COMPOUND: Final = re.compile(r"[#@$]?[\w]+(?:[-_/.:@+#][\w]+)*")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
-_SUM: Final = re.compile(r"[\d\s.,()$%]+(?:[-+*/xX\u00d7][\d\s.,()$%]+)+")
+# A minus or a slash without spaces around it stands in ids, dates and numbers of books too.
+_SUM: Final = re.compile(r"[\d\s.,()$%]+(?:(?:[+*xX\u00d7]|\s[-/]\s|(?<=\))[-/]|[-/](?=\())[\d\s.,()$%]+)+")
 _ID_DIGITS_MIN: Final = 3
 _WORDED: Final = frozenset(
     {"query", "question", "search", "keyword", "text", "message", "summary", "explanation", "note"}
@@ -29,8 +30,6 @@ def is_prose(text: str, field: frozenset[str]) -> bool:
     """
     Tell whether a text was worded by whoever wrote it: sentences, or seven words and more.
 
-    A sum, such as `2 * (350 - 122)`, counts too: what has a source is what it is made of.
-
     Args:
         field: The words of the argument's name; some name what is always worded, such as a query.
     """
@@ -39,8 +38,11 @@ def is_prose(text: str, field: frozenset[str]) -> bool:
         return True
     if len(words) >= WORDS_MIN or len(_EAST.findall(text[:2000])) >= _EAST_MIN:
         return True
-    if len(words) >= 4 and _SENTENCE.search(text):
-        return True
+    return len(words) >= 4 and bool(_SENTENCE.search(text))
+
+
+def is_sum(text: str) -> bool:
+    """Tell whether a text is a sum, such as `2 * (350 - 122)`: what has a source is what it is made of."""
     return bool(_SUM.fullmatch(text)) and not list(dates(text))
 
 

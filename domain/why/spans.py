@@ -8,6 +8,13 @@ from tachograph.domain.why.words import Word, words
 
 PREFIX_BEFORE: Final = re.compile(r"(?<![\w-])[A-Za-z]{1,4}-\Z")
 _SLACK: Final = 24
+_DIGITS_MAX: Final = 60
+_DIGITS_BEFORE: Final = re.compile(r"(?<!\w)[0-9]+\Z")
+_DIGITS_AFTER: Final = re.compile(r"[0-9]+(?!\w)")
+_MINUS: Final = re.compile(r"[-\u2212][$€£¥₹]?\Z")
+_BEFORE_MINUS: Final = frozenset(" \t\u00a0([:=|$€£¥₹")
+_LOCAL_PART: Final = "+'-&!*~%"  # What may stand within the local part of an address (RFC 5322, atext).
+_NEXT_SENTENCE: Final = re.compile(r"\.[A-Z][a-z]*(?:[\s,;!?]|\Z)")
 
 
 def aligned(text: str, at: int, value: str, parts: list[Word], pivot: Word) -> tuple[int, int] | None:
@@ -42,19 +49,57 @@ def _ends_words(text: str, start: int, end: int) -> bool:
     return before_ok and (end == len(text) or not (text[end].isalnum() or text[end] == "_"))
 
 
+def reach(parts: list[Word], pivot: Word) -> tuple[int, int]:
+    """Return how far before and after one word of a value the others may stand, in characters."""
+    lead, follow = pivot.start - parts[0].start, parts[-1].end - pivot.start
+    return 4 * lead + 200, 2 * follow + _SLACK
+
+
+def is_negative(text: str, start: int, end: int) -> bool:
+    """Tell whether a number in a text has a minus before it, rather than a hyphen, or a dash of a list."""
+    found = _MINUS.search(text, max(0, start - 3), start)
+    if found is None:
+        return False
+    if found.start() == 0:
+        return end == len(text)
+    return text[found.start() - 1] in _BEFORE_MINUS
+
+
 def is_cut(text: str, start: int, end: int) -> bool:
     """Tell whether a span is a piece of something longer: of a number, a date, an address, an id."""
-    before, after = text[max(0, start - 2) : start], text[end : end + 2]
-    if len(before) == 2 and before[0].isalnum():
-        sign, digits = before[1], before[0].isdigit() and text[start].isdigit()
-        if sign in "@." or (sign in "-/:,+" and digits):
-            return True
-        any_digit = any(map(str.isdigit, text[start:end]))
-        if sign == "-" and any_digit and not PREFIX_BEFORE.search(text, max(0, start - 8), start):
-            return True
-    if len(after) == 2 and after[1].isalnum():
-        digits = after[1].isdigit() and text[end - 1].isdigit()
-        if after[0] in "@." or (after[0] in "-/:,+" and digits):
-            return not (after[0] == "." and not digits and text[end - 1].isalpha() and after[1].isupper())
-        return after[0] == "-" and any(map(str.isdigit, text[start:end]))
-    return False
+    address = "@" in text[start:end]
+    return _is_cut_before(text, start, end, address) or _is_cut_after(text, start, end, address)
+
+
+def _is_cut_before(text: str, start: int, end: int, address: bool) -> bool:
+    if start < 2 or not text[start - 2].isalnum():
+        return False
+    sign, digits = text[start - 1], text[start - 2].isdigit() and text[start].isdigit()
+    if sign in "@." or (sign in "-/:+" and digits) or (address and sign in _LOCAL_PART):
+        return True
+    if sign == "," and digits:
+        return _is_grouped(text, start - 1)
+    any_digit = any(map(str.isdigit, text[start:end]))
+    return sign == "-" and any_digit and not PREFIX_BEFORE.search(text, max(0, start - 8), start)
+
+
+def _is_cut_after(text: str, start: int, end: int, address: bool) -> bool:
+    if end + 1 >= len(text) or not text[end + 1].isalnum():
+        return False
+    sign, digits = text[end], text[end + 1].isdigit() and text[end - 1].isdigit()
+    if address and sign == ".":
+        return not _NEXT_SENTENCE.match(text, end)
+    if sign in "@." or (sign in "-/:+" and digits):
+        return not (sign == "." and not digits and text[end - 1].isalpha() and text[end + 1].isupper())
+    if sign == "," and digits:
+        return _is_grouped(text, end)
+    return sign == "-" and (address or any(map(str.isdigit, text[start:end])))
+
+
+def _is_grouped(text: str, comma: int) -> bool:
+    """Tell whether a comma between digits is one of a number: before three digits, or a decimal one."""
+    left = _DIGITS_BEFORE.search(text, max(0, comma - _DIGITS_MAX), comma)
+    right = _DIGITS_AFTER.match(text, comma + 1)
+    if left is None or right is None:
+        return False
+    return (len(right[0]) == 3 and len(left[0]) <= 3) or len(right[0]) <= 2

@@ -1,5 +1,6 @@
 """Amounts in the minor unit of a currency: which numbers an amount could stand as, and when it may."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,6 +13,14 @@ from tachograph.domain.why.words import field_words
 
 _DIGITS: Final = (2, 3, 4)
 _LEVELS_MAX: Final = 3
+MONEY: Final = frozenset(
+    {"amount", "price", "cost", "fee", "total", "refund", "payment", "charge", "balance", "credit", "limit"}
+    | {"subtotal", "sum", "tax", "discount", "fare", "deposit"}
+)
+_COUNTED: Final = re.compile(
+    r"(?:\b|_|(?<=[a-z]))(?:id|no|nr|number|code|key|ref|count|quantity|qty)\Z", re.I
+)
+_FRACTION: Final = re.compile(r"[-+]?[0-9]+[.,][0-9]{2}")
 _MINOR: Final = frozenset({"minor", "cent", "penny", "pence"})
 
 
@@ -30,10 +39,13 @@ class MinorUnits:
         """
         Tell whether a leaf is in such units: a currency of so many digits stands beside it or above.
 
-        A record with an amount that has a fraction counts in major units, unless the field's own name
-        says minor or cents.
+        It has to be a number that is no id or count, or to be named as money. A record with an amount
+        that has a fraction counts in major units, unless the field's own name says minor or cents.
         """
-        named = field_words(str(index.key(leaf))) & _MINOR
+        key = str(index.key(leaf))
+        named = field_words(key) & _MINOR
+        if not (named or field_words(key) & MONEY or (index.is_number(leaf) and not _COUNTED.search(key))):
+            return False
         currency = currency_beside(index, leaf)
         if currency is None:
             return bool(named & {"cent"}) and self.digits == 2
@@ -68,5 +80,6 @@ def currency_beside(index: Index, leaf: int) -> str | None:
 def _has_fraction(index: Index, leaf: int) -> bool:
     container = index.container(leaf)
     return container >= 0 and any(
-        index.is_number(other) and "." in index.text(other) for other in index.records.members_of(container)
+        "." in index.text(other) if index.is_number(other) else _FRACTION.fullmatch(index.text(other))
+        for other in index.records.members_of(container)
     )

@@ -9,7 +9,7 @@ from tachograph.domain.why import declared_sources
 from tachograph.domain.why.argument import Argument, Number, Part, Verdict
 from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked
 from tachograph.domain.why.dates import Day, one_date
-from tachograph.domain.why.declared import CHOICE, CONSTANT, FROM
+from tachograph.domain.why.declared import CHOICE, CONSTANT, EVIDENCE, FROM
 from tachograph.domain.why.derivations import Derivation, Row, column_total, company, derivation, row_records
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
@@ -17,7 +17,7 @@ from tachograph.domain.why.leaves import Leaf, Lexeme, Pairs, leaves, opened, pa
 from tachograph.domain.why.match import Match
 from tachograph.domain.why.nearest import nearest
 from tachograph.domain.why.numbers import as_decimal
-from tachograph.domain.why.prose import inner_values, is_prose
+from tachograph.domain.why.prose import inner_values, is_prose, is_sum
 from tachograph.domain.why.relative_dates import day_before, distances
 from tachograph.domain.why.sources import cited, source_of
 
@@ -158,9 +158,10 @@ def _is_in(index: Index, match: Match, records: frozenset[int]) -> bool:
 def _without_candidates(call: _Call, finding: Finding, blank: Argument, row: Row) -> Argument:
     question = call.question
     value, index = finding.leaf.value, question.evidence.index
-    if not (call.inside or isinstance(value, Lexeme)) and is_prose(value, finding.words):
-        parts = tuple(_part(question, start, end, text) for start, end, text in inner_values(value))
-        return replace(blank, verdict="free_text", parts=parts)
+    if not (call.inside or isinstance(value, Lexeme)) and (
+        is_prose(value, finding.words) or (blank.declared != EVIDENCE and is_sum(value))
+    ):
+        return replace(blank, verdict="free_text", parts=_parts(question, value))
     derived = _derived(call, finding, row)
     if derived is not None:
         found = [
@@ -177,6 +178,9 @@ def _without_candidates(call: _Call, finding: Finding, blank: Argument, row: Row
     left_out = index.left_out_before(question.before)
     if left_out:
         why = f"not in what was searched; {left_out:,} characters were past the limit"
+        return replace(blank, verdict="not_searched", why=why)
+    if finding.cut:
+        why = "its words stand in more places than were searched, and in none of those the whole of it"
         return replace(blank, verdict="not_searched", why=why)
     echoed = "; outputs that only echo their arguments have it" if finding.echoes else ""
     near = nearest(index, finding.leaf, finding.words, question.before)
@@ -211,9 +215,11 @@ def _derived(call: _Call, finding: Finding, row: Row) -> Derivation | None:
 def _related_day(question: Question, day: Day, records: frozenset[int]) -> Derivation | None:
     """Look for the customer's words that lead from a day of the named records, or of a policy, to a day."""
     index = question.evidence.index
+    tried: set[int] = set()
     for said in reversed(index.leaves_trusted("customer", question.before)):
         for phrase in distances(index.text(said)):
-            base = day_before(day, phrase.days)
+            base = day_before(day, phrase.days) if phrase.days not in tried else None
+            tried.add(phrase.days)
             if base is None:
                 continue
             known = find(question.evidence, Leaf("", base.isoformat()), question.before)
@@ -234,6 +240,16 @@ def _totals(question: Question, total: Decimal) -> dict[Decimal, int]:
         if found.telling and found.shared
     ]
     return {total: telling[0].match.leaf} if telling else {}
+
+
+def _parts(question: Question, value: str) -> tuple[Part, ...]:
+    judged: dict[str, Part] = {}
+    parts: list[Part] = []
+    for start, end, text in inner_values(value):
+        if text not in judged:
+            judged[text] = _part(question, start, end, text)
+        parts.append(replace(judged[text], span=(start, end)))
+    return tuple(parts)
 
 
 def _part(question: Question, start: int, end: int, text: str) -> Part:

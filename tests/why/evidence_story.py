@@ -133,8 +133,14 @@ class Trace:
     def judged(self, arguments: Any, declared: Mapping[str, str] | None = None) -> dict[str, Argument]:
         """Judge a call of the next turn, by pointer."""
         asked = self.turn(("next", arguments))
-        evidence = gather(asked.events)
-        question = Question(evidence, evidence.turns[asked.run_id, asked.step], declared or {})
+        return asked.judged_at(asked.step, arguments, declared)
+
+    def judged_at(
+        self, step: int, arguments: Any, declared: Mapping[str, str] | None = None
+    ) -> dict[str, Argument]:
+        """Judge a call of a turn that was, by pointer."""
+        evidence = gather(self.events)
+        question = Question(evidence, evidence.turns[self.run_id, step], declared or {})
         return {argument.pointer: argument for argument in verdicts(question, _json(arguments))}
 
     def verdicts(self, arguments: Any, declared: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -13,16 +13,18 @@ from tachograph.domain.why.verdicts import Question, verdicts
 
 from .evidence_story import said
 
-# What is asked is a piece of the text; where a text can be cut there, it is found, else it is not.
+# What is asked is a piece of the text; where a text can be cut there, it is found, else it is not. Of so
+# many places of a word not all are looked at.
 CUT = {"1,", "1.000,", "10/10/", "-1", "((", "9", "\u0663,", "\u202f1", "\u0301", "\ufdfa"}
 FOUND = {"1'000 ", "May 20 ", "20th of May ", "w12345 ", "2024-05-20T10:00 ", "# a\n", '{"a":'}
+MANY = {"1,", "1.000,", "10/10/", "-1", "\u0663,", "\u202f1"}
 SIZE = 50_000
 
 
 @pytest.mark.parametrize("piece", sorted(CUT | FOUND))
 def test_a_long_value_is_asked_of_a_text_of_its_own_words(piece: str) -> None:
     trace = said(piece * (SIZE // len(piece)))
-    verdict = "in_text" if piece in FOUND else "unsupported"
+    verdict = "in_text" if piece in FOUND else "not_searched" if piece in MANY else "unsupported"
     assert trace.verdicts({"value": piece * (3_900 // len(piece))}) == {"value": verdict}
 
 
