@@ -26,6 +26,7 @@ from tachograph.domain.why.words import field_words
 
 COMPANY: Final = 5
 _NEAR: Final = 48
+_LEVELS_MAX: Final = 2
 _SHORT_WORD_MAX: Final = 3
 _KINDS: Final[Mapping[str, int]] = {"exact": 0, "number": 0, "joined_fields": 2}
 _TRANSFORMED: Final = 1
@@ -108,6 +109,18 @@ def ranked(index: Index, candidates: Iterable[Candidate], company: Mapping[int, 
 def has_two_values(value: object) -> bool:
     """Tell whether a value is one of two that exclude each other, such as true, or `no`."""
     return type(value) is bool or (type(value) is str and value.lower() in _TWO_VALUES)
+
+
+def stands_in(index: Index, match: Match, records: frozenset[int]) -> bool:
+    """Tell whether a match is a field of one of the records, or of what stands in one."""
+    container = index.container(match.leaf)
+    for _ in range(_LEVELS_MAX + 1):
+        if container in records:
+            return True
+        if container < 0:
+            return False
+        container = index.records.parent(container)
+    return False
 
 
 def find(evidence: Evidence, leaf: Leaf, before: int) -> Finding:

@@ -147,14 +147,9 @@ class Index:
 
     def leaves_of(self, document: int) -> range:
         """Return the leaves of a document."""
-        first = bisect_left(self._bases, self.documents[document].start)
-        later = document + 1
-        end = (
-            bisect_left(self._bases, self.documents[later].start)
-            if later < len(self.documents)
-            else len(self._texts)
-        )
-        return range(first, end)
+        following = self.documents[document + 1 : document + 2]
+        end = bisect_left(self._bases, following[0].start) if following else len(self._texts)
+        return range(bisect_left(self._bases, self.documents[document].start), end)
 
     def leaves_trusted(self, trust: Trust, before: int) -> list[int]:
         """Return the leaves of what entered as one kind of evidence, in order."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from tachograph.domain.why import declared_sources
 from tachograph.domain.why.argument import Argument, Number, Part, Verdict
-from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked
-from tachograph.domain.why.dates import Day, one_date
+from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked, stands_in
+from tachograph.domain.why.dates import one_date
 from tachograph.domain.why.declared import CHOICE, CONSTANT, EVIDENCE, FROM
 from tachograph.domain.why.derivations import Derivation, Row, column_total, company, derivation, row_records
 from tachograph.domain.why.evidence import Evidence
@@ -18,11 +18,10 @@ from tachograph.domain.why.match import Match
 from tachograph.domain.why.nearest import nearest
 from tachograph.domain.why.numbers import as_decimal
 from tachograph.domain.why.prose import inner_values, is_prose, is_sum
-from tachograph.domain.why.relative_dates import day_before, distances
+from tachograph.domain.why.related_days import related_day
 from tachograph.domain.why.sources import cited, source_of
 
 SOURCES_MAX: Final = 20
-_LEVELS_MAX: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def _by_best(
     named: list[Candidate] = []
     others: list[Candidate] = []
     for candidate in candidates:
-        fits = candidate.structured and candidate.shared and _is_in(index, candidate.match, records)
+        fits = candidate.structured and candidate.shared and stands_in(index, candidate.match, records)
         (named if fits else others).append(candidate)
     if named:
         listed = _with_sources(index, listed, named + others)
@@ -142,17 +141,6 @@ def _verdict(best: Candidate) -> Verdict:
     if best.match.rule not in ("exact", "number"):
         return "transformed"
     return "supported" if best.structured else "in_text"
-
-
-def _is_in(index: Index, match: Match, records: frozenset[int]) -> bool:
-    container = index.container(match.leaf)
-    for _ in range(_LEVELS_MAX + 1):
-        if container in records:
-            return True
-        if container < 0:
-            return False
-        container = index.records.parent(container)
-    return False
 
 
 def _without_candidates(call: _Call, finding: Finding, blank: Argument, row: Row) -> Argument:
@@ -207,28 +195,9 @@ def _derived(call: _Call, finding: Finding, row: Row) -> Derivation | None:
     question, rows = call.question, call.rows
     index, day = question.evidence.index, one_date(finding.leaf.value)
     if day is not None:
-        return _related_day(question, day, row_records(rows, row))
+        return related_day(question.evidence, question.before, day, row_records(rows, row))
     total = column_total(row, rows)
     return derivation(index, row, rows, _totals(question, total) if total is not None else {})
-
-
-def _related_day(question: Question, day: Day, records: frozenset[int]) -> Derivation | None:
-    """Look for the customer's words that lead from a day of the named records, or of a policy, to a day."""
-    index = question.evidence.index
-    tried: set[int] = set()
-    for said in reversed(index.leaves_trusted("customer", question.before)):
-        for phrase in distances(index.text(said)):
-            base = day_before(day, phrase.days) if phrase.days not in tried else None
-            tried.add(phrase.days)
-            if base is None:
-                continue
-            known = find(question.evidence, Leaf("", base.isoformat()), question.before)
-            for candidate in ranked(index, known.candidates, {}):
-                if _is_in(index, candidate.match, records) or index.trust(candidate.match.leaf) == "policy":
-                    words = index.text(said)[phrase.start : phrase.end]
-                    formula = f"{base} {phrase.days:+} days; the customer says “{words}”"
-                    return Derivation((candidate.match.leaf, said), "related_day", formula)
-    return None
 
 
 def _totals(question: Question, total: Decimal) -> dict[Decimal, int]:
