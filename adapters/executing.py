@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tachograph.domain.calls import ReadyCall
-from tachograph.domain.events import ErrorCode
+from tachograph.domain.recording import Failed
 from tachograph.domain.text import clipped
 from tachograph.domain.tools import ToolContext
 from tachograph.domain.values import Unserializable, json_text
@@ -30,21 +30,6 @@ class Succeeded:
     """A handler's return value as JSON text."""
 
     output: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """
-    Why a call gave no output.
-
-    `raised` is set for KeyboardInterrupt and SystemExit: the caller records the failure, then raises
-    it again, so that Ctrl-C and a call of `sys.exit` are not swallowed.
-    """
-
-    code: ErrorCode
-    message: str
-    detail: str | None = None
-    raised: BaseException | None = None
 
 
 async def execute(call: ReadyCall, context: ToolContext, output_max: int) -> Succeeded | Failed:

@@ -3,9 +3,10 @@
 from uuid import UUID
 
 from tachograph.adapters.collector import collector_paused
+from tachograph.adapters.loading import read_recorded
 from tachograph.adapters.read_side import open_read_side
-from tachograph.domain.errors import CorruptRun, RunNotFound
-from tachograph.domain.events import Recorded, RunStarted, Unreadable
+from tachograph.domain.errors import CorruptRun
+from tachograph.domain.events import Recorded, RunStarted
 from tachograph.domain.ports import EventStore
 from tachograph.domain.why import explaining
 from tachograph.domain.why.explanation import Absence, Explanation
@@ -49,7 +50,7 @@ def read_trace(store: EventStore, run_id: UUID) -> list[Recorded]:
         RunNotFound, CorruptRun, StoreError: As `explain_run`.
     """
     with collector_paused():
-        events = _read(store, run_id)
+        events = read_recorded(store, run_id)
         started = events[0].event
         if not isinstance(started, RunStarted):
             raise CorruptRun(run_id, 1, f"it begins with {started.kind}")
@@ -60,17 +61,5 @@ def read_trace(store: EventStore, run_id: UUID) -> list[Recorded]:
         finally:
             side.close()
         others = [UUID(row["run_id"]) for row in rows if row["tenant"] == started.context.tenant]
-        runs = {other: _read(store, other) for other in others if other != run_id}
+        runs = {other: read_recorded(store, other) for other in others if other != run_id}
         return in_order({**runs, run_id: events})
-
-
-def _read(store: EventStore, run_id: UUID) -> list[Recorded]:
-    entries = store.read(run_id)
-    if not entries:
-        raise RunNotFound(run_id)
-    events: list[Recorded] = []
-    for entry in entries:
-        if isinstance(entry, Unreadable):
-            raise CorruptRun(run_id, entry.version, entry.why)
-        events.append(entry)
-    return events

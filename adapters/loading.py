@@ -5,7 +5,8 @@ from uuid import UUID
 
 from tachograph.adapters.collector import collector_paused
 from tachograph.domain.agent import Agent
-from tachograph.domain.errors import RunNotFound
+from tachograph.domain.errors import CorruptRun, RunNotFound
+from tachograph.domain.events import Recorded, Unreadable
 from tachograph.domain.messages import History
 from tachograph.domain.ports import EventStore
 from tachograph.domain.run import RunState, fold
@@ -26,6 +27,25 @@ def load(store: EventStore, run_id: UUID, *, up_to: int | None = None) -> RunSta
         if not entries:
             raise RunNotFound(run_id)
         return fold(run_id, entries)
+
+
+def read_recorded(store: EventStore, run_id: UUID) -> list[Recorded]:
+    """
+    Return a run's events.
+
+    Raises:
+        RunNotFound: No such run.
+        CorruptRun: One of them can't be read.
+    """
+    entries = store.read(run_id)
+    if not entries:
+        raise RunNotFound(run_id)
+    events: list[Recorded] = []
+    for entry in entries:
+        if isinstance(entry, Unreadable):
+            raise CorruptRun(run_id, entry.version, entry.why)
+        events.append(entry)
+    return events
 
 
 def history_of(store: EventStore, agent: Agent, run_id: UUID, tenant: str) -> History:

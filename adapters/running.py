@@ -14,9 +14,11 @@ from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import TrustedContext, check_party, check_request_id
 from tachograph.domain.errors import InvalidAgent, RunClosed, RunOpen, VersionConflict
-from tachograph.domain.events import Message, Outcome, RunResumed, RunStarted, Terminal
+from tachograph.domain.events import Outcome, RunResumed, Terminal
 from tachograph.domain.messages import NO_HISTORY
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import Clock, EventStore, Ids, Model
+from tachograph.domain.recording import run_start
 from tachograph.domain.run import RunState, evolve
 from tachograph.domain.text import storable
 
@@ -67,23 +69,19 @@ async def run(
         ModelError, RunTakenOver, StoreError: As `drive`; what is recorded stays.
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
-    with _opened(store) as opened:
+    with opened_store(store) as opened:
         world = World(opened, _model(agent, model), clock, ids)
         history = NO_HISTORY
         if continues is not None:
             history = await asyncio.to_thread(history_of, opened, agent, continues, context.tenant)
         run_id = ids.run_id() if request_id is None else _request_run(context, request_id)
         messages, notes = _storable_input(input)
-        started = RunStarted(
-            recorded_at=clock.now(),
-            agent=agent.name,
-            agent_version=agent.version,
-            definition_digest=agent.definition_digest,
-            catalogue_digest=agent.catalogue_digest,
-            context=context,
-            input=messages,
-            budget=agent.budget,
-            owner=ids.owner(),
+        started = run_start(
+            agent,
+            context,
+            messages,
+            clock.now(),
+            ids.owner(),
             request_id=request_id,
             continues=continues,
             altered=notes or None,
@@ -122,7 +120,7 @@ async def resume(
     """
     check_party(actor)
     reason, _ = storable("reason", reason)
-    with _opened(store) as opened:
+    with opened_store(store) as opened:
         world = World(opened, _model(agent, model), clock or SystemClock(), ids or SystemIds())
         state = await asyncio.to_thread(load, opened, run_id)
         if state.terminal is not None:
@@ -154,7 +152,7 @@ async def cancel(
         VersionConflict: The run moved on at the same moment; try again.
     """
     check_party(actor)
-    with _opened(store) as opened:
+    with opened_store(store) as opened:
         state = await asyncio.to_thread(load, opened, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
@@ -220,7 +218,8 @@ def _storable_input(
 
 
 @contextmanager
-def _opened(store: EventStore | str) -> Iterator[EventStore]:
+def opened_store(store: EventStore | str) -> Iterator[EventStore]:
+    """Give an open store as it is, or open the one that a URL names and close it afterwards."""
     if not isinstance(store, str):
         yield store
         return

@@ -64,6 +64,9 @@ class Agent:
         for tool in offered:
             for source in sources_of(tool.arguments) - set(names):
                 raise InvalidAgent(f"{self.name}: {tool.name} takes a value from {source}, which is no tool")
+        effects = {t.approval.effect.name for t in self.terminals if t.approval and t.approval.effect}
+        for name in effects & set(names):
+            raise InvalidAgent(f"{self.name}: {name} is what an approval runs, so the model can't have it")
 
     @cached_property
     def tools_by_name(self) -> dict[str, Tool]:
@@ -139,6 +142,7 @@ class Agent:
                 "outcome": terminal.outcome,
             }
             | _declarations(terminal)
+            | ({"approval": terminal.approval.described} if terminal.approval else {})
             for terminal in self.terminals
         ]
 

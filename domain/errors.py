@@ -8,6 +8,9 @@ TachographError            every error this package raises on purpose
 ├── CallNotFound           the run has no such call (run_id, call_key)
 ├── RunClosed              the run has ended already (run_id)
 ├── RunOpen                the run is under way already (run_id)
+├── RunInDoubt             a person has to settle a call before the run goes on (run_id, call_keys)
+├── ApprovalNotFound       no such approval in this store (approval_id)
+├── AnswerRefused          an answer to an approval that counts for nothing; recorded (code)
 ├── RunTakenOver           another process resumed the run; this one stopped (run_id)
 ├── ModelError             the model gave no answer; the run stays open and can be resumed
 ├── InvalidId              an id breaks the rule for ids (field, rule)
@@ -90,6 +93,35 @@ class RunOpen(TachographError):
     def __init__(self, run_id: UUID) -> None:
         super().__init__(f"run {run_id} is under way; if its process died, `tachograph resume {run_id}`")
         self.run_id = run_id
+
+
+class RunInDoubt(TachographError):
+    """Nobody knows what a call did before its process died; the run waits for a person to find out."""
+
+    def __init__(self, run_id: UUID, call_keys: Sequence[str]) -> None:
+        super().__init__(
+            f"run {run_id} waits: nobody knows what call {', '.join(call_keys)} did before its process died "
+            f"(outcome_unknown). Find out, then `tachograph reconcile {run_id} {call_keys[0]}` with "
+            "--succeeded FILE or --failed REASON"
+        )
+        self.run_id = run_id
+        self.call_keys = tuple(call_keys)
+
+
+class ApprovalNotFound(TachographError):
+    """The store holds no such approval."""
+
+    def __init__(self, approval_id: UUID | str) -> None:
+        super().__init__(f"no approval {approval_id} in this store; `tachograph approvals list` has them")
+        self.approval_id = approval_id
+
+
+class AnswerRefused(TachographError):
+    """An answer to an approval counts for nothing. The refusal is recorded."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class RunTakenOver(TachographError):

@@ -1,5 +1,5 @@
 """
-What is recorded of a run: seven kinds of fact, and nothing else.
+What is recorded of a run: seven kinds of fact, and nothing else; approvals have theirs beside them.
 
 The stored names (`kind`) and the shapes are the storage format: neither is ever reused or renamed.
 A changed shape gets the next SCHEMA_VERSION and an upcaster in `codec.py`. Texts that came from a
@@ -7,18 +7,29 @@ model or a tool are kept as text, so that a number keeps the digits it was writt
 """
 
 from collections.abc import Mapping
-from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple, get_args
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tachograph.domain.approvals.events import (
+    ApprovalDenied,
+    ApprovalEscalated,
+    ApprovalExecuted,
+    ApprovalExpired,
+    ApprovalGranted,
+    ApprovalRefused,
+    ApprovalRequested,
+    ApprovalStarted,
+)
 from tachograph.domain.budget import Budget, Totals, Usage
 from tachograph.domain.context import TrustedContext
+from tachograph.domain.origins import Fork, Message, Source
 from tachograph.domain.personal import PERSONAL, PersonalText
 from tachograph.domain.provenance import Provenance
+from tachograph.domain.recorded_event import RecordedEvent, Settlement
 
 SCHEMA_VERSION = 1
 
@@ -47,15 +58,6 @@ ErrorCode = Literal[
 ]
 
 
-class Message(BaseModel):
-    """One message that entered the run from outside the model."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    role: Literal["system", "user", "assistant", "tool"]
-    content: PersonalText
-
-
 class CallRequest(BaseModel):
     """A tool call as the model asked for it. `call_key` is ours ("3.1" = step 3, call 1)."""
 
@@ -67,40 +69,7 @@ class CallRequest(BaseModel):
     arguments: Annotated[str | None, PERSONAL] = None
 
 
-class Source(BaseModel):
-    """Where an imported run comes from. `clock` says how far the recorded times can be trusted."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    format: str
-    digest: str
-    conversation: int
-    stretch: int
-    first_message: int
-    last_message: int
-    label: str | None = None
-    clock: Literal["none", "conversation", "message"] = "none"
-    unanswered: tuple[Message, ...] = ()
-
-
-class _Utc:
-    """Accepts a time in UTC and refuses any other offset, so that one instant has one form."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:
-        return {"type": "datetime", "tz_constraint": 0}
-
-
-class RunEvent(BaseModel):
-    """What all events share. `recorded_at` is aware UTC; order comes from the version alone."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    kind: ClassVar[str]
-    recorded_at: Annotated[datetime, _Utc]
-
-
-class RunStarted(RunEvent):
+class RunStarted(RecordedEvent):
     """A run began: who asked, with which agent, what was said, and what it may cost."""
 
     kind: ClassVar[str] = "run_started"
@@ -116,11 +85,12 @@ class RunStarted(RunEvent):
     request_id: str | None = None
     continues: UUID | None = None
     forked_from: UUID | None = None
+    fork: Fork | None = None
     source: Source | None = None
     altered: tuple[str, ...] | None = None
 
 
-class ModelTurn(RunEvent):
+class ModelTurn(RecordedEvent):
     """The model answered. Recorded before anything of it is looked at or executed."""
 
     kind: ClassVar[str] = "model_turn"
@@ -143,7 +113,7 @@ class ModelTurn(RunEvent):
     altered: tuple[str, ...] | None = None
 
 
-class ToolStarted(RunEvent):
+class ToolStarted(RecordedEvent):
     """A handler that can change the world is about to run; durable before it does."""
 
     kind: ClassVar[str] = "tool_started"
@@ -155,11 +125,12 @@ class ToolStarted(RunEvent):
     idempotency_key: str
 
 
-class ToolCall(RunEvent):
+class ToolCall(RecordedEvent):
     """
     A call succeeded. `arguments` and `output` are JSON text; the model saw `output`.
 
-    `declared`: what the tool says about its arguments, by pointer (`why/declared.py`).
+    `declared`: what the tool says about its arguments, by pointer (`why/declared.py`). `settled`: a person
+    found out afterwards.
     """
 
     kind: ClassVar[str] = "tool_call"
@@ -170,9 +141,10 @@ class ToolCall(RunEvent):
     output: PersonalText
     duration_ms: int = Field(ge=0)
     declared: Annotated[dict[str, str] | None, PERSONAL] = None
+    settled: Settlement | None = None
 
 
-class ToolError(RunEvent):
+class ToolError(RecordedEvent):
     """A call failed. The model saw `message`; `detail` is for the auditor."""
 
     kind: ClassVar[str] = "tool_error"
@@ -183,9 +155,10 @@ class ToolError(RunEvent):
     message: PersonalText
     detail: Annotated[str | None, PERSONAL] = None
     duration_ms: int = Field(ge=0)
+    settled: Settlement | None = None
 
 
-class RunResumed(RunEvent):
+class RunResumed(RecordedEvent):
     """Another owner took the run over. Calls started and unfinished are in doubt from here on."""
 
     kind: ClassVar[str] = "run_resumed"
@@ -195,7 +168,7 @@ class RunResumed(RunEvent):
     reason: str
 
 
-class Terminal(RunEvent):
+class Terminal(RecordedEvent):
     """The run ended. `arguments` is JSON text of the terminal call that ended it, if one did."""
 
     kind: ClassVar[str] = "terminal"
@@ -210,22 +183,20 @@ class Terminal(RunEvent):
     totals: Totals
 
 
-Event = RunStarted | ModelTurn | ToolStarted | ToolCall | ToolError | RunResumed | Terminal
-
-EVENT_KINDS: Mapping[str, type[Event]] = MappingProxyType(
-    {
-        cls.kind: cls
-        for cls in (
-            RunStarted,
-            ModelTurn,
-            ToolStarted,
-            ToolCall,
-            ToolError,
-            RunResumed,
-            Terminal,
-        )
-    }
+_OfRun = RunStarted | ModelTurn | ToolStarted | ToolCall | ToolError | RunResumed | Terminal
+_OfApproval = (
+    ApprovalRequested
+    | ApprovalGranted
+    | ApprovalDenied
+    | ApprovalExpired
+    | ApprovalEscalated
+    | ApprovalRefused
+    | ApprovalStarted
+    | ApprovalExecuted
 )
+Event = _OfRun | _OfApproval
+
+EVENT_KINDS: Mapping[str, type[Event]] = MappingProxyType({cls.kind: cls for cls in get_args(Event)})
 
 
 class Recorded(NamedTuple):
@@ -235,6 +206,11 @@ class Recorded(NamedTuple):
     version: int
     event: Event
     position: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The event's stored name."""
+        return self.event.kind
 
 
 class Unreadable(NamedTuple):

@@ -54,7 +54,14 @@ class Finish:
     provenance: Provenance | None = None
 
 
-Action = AskModel | ExecuteCalls | Finish
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Do nothing: a person has to find out what these calls did, by their keys."""
+
+    calls: tuple[str, ...]
+
+
+Action = AskModel | ExecuteCalls | Finish | Wait
 
 
 def next_action(agent: Agent, run: RunState, history: History = NO_HISTORY) -> Action:
@@ -78,8 +85,8 @@ def next_action(agent: Agent, run: RunState, history: History = NO_HISTORY) -> A
 def _after_step(agent: Agent, run: RunState, step: Step, history: History) -> Action | None:
     """Classify the last turn whole, before any of its calls runs. None: the model goes on."""
     turn = step.turn
-    if any(getattr(result, "code", None) == "outcome_unknown" for result in step.results):
-        return Finish("blocked", "outcome_unknown")
+    if run.unknown:
+        return Wait(run.unknown)
     if turn.finish_reason == "content_filter":
         return Finish("blocked", "content_filtered")
     if turn.finish_reason == "refusal" or (turn.refusal and not turn.calls):
@@ -141,7 +148,7 @@ def _work(agent: Agent, run: RunState, pending: tuple[CallRequest, ...]) -> Acti
         checked = _check(agent, run, call)
         calls.append(checked)
         if isinstance(checked, RefusedCall) and checked.code == "outcome_unknown":
-            break  # It ends the run, so nothing after it is executed.
+            break  # A person settles it before anything after it is executed.
         before.append(call)
     return ExecuteCalls(tuple(calls))
 

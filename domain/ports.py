@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from tachograph.domain.budget import Usage
@@ -46,9 +46,17 @@ class Model(Protocol):
         ...
 
 
+class Append(NamedTuple):
+    """Events for one run or approval, and the version that it is at; 0 stands for a new one."""
+
+    run_id: UUID
+    events: Sequence[Event]
+    expected_version: int
+
+
 class EventStore(Protocol):
     """
-    The append-only record of all runs.
+    The append-only record of all runs, and of the approvals beside them (a run's id stands for either).
 
     Versions count from 1 within a run. Positions grow within the store, possibly with gaps; an event
     that a reader has passed never turns up behind it.
@@ -61,6 +69,16 @@ class EventStore(Protocol):
         Raises:
             VersionConflict: The run is not at `expected_version`; 0 stands for a new run.
             StoreError: Nothing was stored, as far as can be known.
+        """
+        ...
+
+    async def append_together(self, appends: Sequence[Append]) -> None:
+        """
+        Add events to several runs in one transaction: all of them or none.
+
+        Raises:
+            VersionConflict: One is not at its expected version, the first such.
+            StoreError: As for `append`.
         """
         ...
 

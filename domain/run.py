@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
+from tachograph.domain.approvals.events import ApprovalEvent
 from tachograph.domain.budget import Totals
 from tachograph.domain.errors import CorruptRun
 from tachograph.domain.events import (
@@ -65,6 +66,18 @@ class RunState:
         return tuple(call for call in self.steps[-1].turn.calls if call.call_key not in done)
 
     @property
+    def unknown(self) -> tuple[str, ...]:
+        """Keys of the last turn's calls whose outcome a person has to find out."""
+        results = self.steps[-1].results if self.steps else ()
+        return tuple(result.call_key for result in results if is_unknown(result))
+
+    @property
+    def waits_for_settlement(self) -> tuple[str, ...]:
+        """Keys of the calls that `reconcile` may settle: of unknown outcome, or under way and unfinished."""
+        begun = {start.call_key for start in self.steps[-1].started} if self.steps else set()
+        return (*self.unknown, *(call.call_key for call in self.pending if call.call_key in begun))
+
+    @property
     def totals(self) -> Totals:
         """What the run has used up so far."""
         costs = [step.turn.cost_usd for step in self.steps if step.turn.cost_usd is not None]
@@ -82,6 +95,11 @@ class RunState:
     def wall_s(self) -> float:
         """Seconds between the first and the last event; never negative, whatever the clock did."""
         return max(0.0, (self.last_recorded_at - self.started.recorded_at).total_seconds())
+
+
+def is_unknown(result: ToolCall | ToolError) -> bool:
+    """Tell whether nobody knows what a call did."""
+    return isinstance(result, ToolError) and result.code == "outcome_unknown"
 
 
 def fold(run_id: UUID, recorded: Iterable[Entry], state: RunState | None = None) -> RunState:
@@ -131,6 +149,8 @@ def evolve(run_id: UUID, state: RunState | None, event: Event) -> RunState:
             )
         case RunStarted():
             raise CorruptRun(run_id, state.version + 1, "a second run_started")
+        case ApprovalEvent():
+            raise CorruptRun(run_id, state.version + 1, f"{event.kind} in the record of a run")
         case _:
             assert_never(event)
 
@@ -167,8 +187,13 @@ def _after_start(state: RunState, event: ToolStarted) -> RunState:
 
 
 def _after_result(state: RunState, event: ToolCall | ToolError) -> RunState:
-    step = _step_of(state, event)
-    step = Step(step.turn, (*step.results, event), step.started)
+    if event.settled is not None and event.call_key in state.unknown:
+        step = state.steps[-1]
+        results = tuple(event if known.call_key == event.call_key else known for known in step.results)
+    else:
+        step = _step_of(state, event)
+        results = (*step.results, event)
+    step = Step(step.turn, results, step.started)
     return _moved(state, event, (*state.steps[:-1], step), _without(state.in_doubt, event.call_key))
 
 

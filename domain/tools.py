@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from tachograph.domain.approvals.definition import Approval
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.errors import InvalidAgent
 from tachograph.domain.events import Effect, Outcome
@@ -68,15 +69,19 @@ class Tool:
 
 @dataclass(frozen=True)
 class TerminalTool:
-    """A tool that ends the run with an outcome; it has no handler."""
+    """A tool that ends the run with an outcome; it has no handler. `approval`: people decide on it."""
 
     name: str
     description: str
     arguments: type[BaseModel]
     outcome: Outcome
+    approval: Approval | None = None
 
     def __post_init__(self) -> None:
         check_tool_name(self.name)
+        problem = self.approval.problem(self.arguments) if self.approval else None
+        if problem:
+            raise InvalidAgent(f"{self.name}: {problem}")
 
     @cached_property
     def schema(self) -> dict[str, Any]:

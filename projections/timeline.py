@@ -8,6 +8,16 @@ is copied here, so an erasure doesn't have to follow. What can't be read is show
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from tachograph.domain.approvals.events import (
+    ApprovalDenied,
+    ApprovalEscalated,
+    ApprovalExecuted,
+    ApprovalExpired,
+    ApprovalGranted,
+    ApprovalRefused,
+    ApprovalRequested,
+    ApprovalStarted,
+)
 from tachograph.domain.events import (
     ModelTurn,
     RunResumed,
@@ -126,6 +136,29 @@ def _terminal(event: Terminal) -> _Cells:
     }
 
 
+def _asked(event: ApprovalRequested) -> _Cells:
+    people = _count(event.needed, "person") if event.needed == 1 else f"{event.needed} people"
+    summary = f"asks {people} for what run {event.run_id} wants"
+    return {"call_key": event.call_key, "name": plain(event.tool), "summary": summary}
+
+
+def _decided(event: ApprovalGranted | ApprovalDenied) -> _Cells:
+    return {"summary": event.kind.removeprefix("approval_")}
+
+
+def _refused(event: ApprovalRefused) -> _Cells:
+    return {"summary": f"an answer is refused: {event.code}", "code": event.code}
+
+
+def _effect_started(event: ApprovalStarted) -> _Cells:
+    return {"name": plain(event.tool), "summary": f"its effect is about to run ({event.effect})"}
+
+
+def _effect_executed(event: ApprovalExecuted) -> _Cells:
+    failed = f"its effect fails: {event.code}" if event.code else "its effect is done"
+    return {"summary": plain(failed), "code": event.code}
+
+
 _DESCRIPTIONS: Final[Mapping[str, Callable[[Any], _Cells]]] = {
     RunStarted.kind: _started,
     ModelTurn.kind: _turn,
@@ -134,6 +167,14 @@ _DESCRIPTIONS: Final[Mapping[str, Callable[[Any], _Cells]]] = {
     ToolError.kind: _tool_error,
     RunResumed.kind: _resumed,
     Terminal.kind: _terminal,
+    ApprovalRequested.kind: _asked,
+    ApprovalGranted.kind: _decided,
+    ApprovalDenied.kind: _decided,
+    ApprovalExpired.kind: lambda _: {"summary": "expired: nobody decided in time"},
+    ApprovalEscalated.kind: lambda _: {"summary": "escalated: nobody decided for long"},
+    ApprovalRefused.kind: _refused,
+    ApprovalStarted.kind: _effect_started,
+    ApprovalExecuted.kind: _effect_executed,
 }
 
 

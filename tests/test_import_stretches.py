@@ -9,7 +9,8 @@ import pytest
 from tachograph.adapters.importers.conversation import ToolResult, Utterance
 from tachograph.adapters.importers.to_events import NO_RESULT
 from tachograph.domain.budget import Totals, Usage
-from tachograph.domain.events import Message, ModelTurn, RunStarted, ToolCall, ToolError
+from tachograph.domain.events import ModelTurn, RunStarted, ToolCall, ToolError
+from tachograph.domain.origins import Message
 
 from .test_import_vocabulary import (
     assistant,

@@ -41,17 +41,9 @@ from tachograph.domain.budget import Totals
 from tachograph.domain.calls import ReadyCall, RefusedCall
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.errors import TachographError
-from tachograph.domain.events import (
-    CallRequest,
-    Event,
-    Message,
-    ModelTurn,
-    RunStarted,
-    Terminal,
-    ToolCall,
-    ToolError,
-)
+from tachograph.domain.events import CallRequest, Event, ModelTurn, RunStarted, Terminal, ToolCall, ToolError
 from tachograph.domain.next_action import AskModel, ExecuteCalls, Finish, next_action
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import ModelReply
 from tachograph.domain.run import RunState, evolve
 from tachograph.domain.tools import Tool, ToolContext

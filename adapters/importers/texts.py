@@ -1,7 +1,7 @@
 """Foreign texts on their way into events."""
 
 from tachograph.adapters.importers.conversation import ForeignMessage, ToolResult
-from tachograph.domain.events import Message
+from tachograph.domain.origins import Message
 from tachograph.domain.text import storable
 
 

@@ -31,11 +31,11 @@ from tachograph.domain.events import (
     ModelTurn,
     Recorded,
     RunStarted,
-    Source,
     Terminal,
     ToolCall,
     ToolError,
 )
+from tachograph.domain.origins import Source
 from tachograph.domain.run import RunState, evolve, fold
 from tachograph.domain.text import storable
 from tachograph.domain.values import json_text

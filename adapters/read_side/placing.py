@@ -1,7 +1,8 @@
-"""The log in batches, each event with the trace and the tenant that its run started with."""
+"""The log in batches, each event with the trace and the tenant that its run or approval started with."""
 
 from typing import Final, NamedTuple
 
+from tachograph.domain.approvals.events import ApprovalRequested
 from tachograph.domain.events import Entry, Recorded, RunStarted
 from tachograph.domain.ports import EventStore
 from tachograph.projections.plain import time_text
@@ -57,6 +58,8 @@ class PlacedLog:
         if isinstance(first, Recorded) and isinstance(first.event, RunStarted):
             context = first.event.context
             origin = _Origin(str(entry.run_id), context.trace_id, context.tenant)
+        elif isinstance(first, Recorded) and isinstance(first.event, ApprovalRequested):
+            origin = _Origin(str(entry.run_id), first.event.trace_id, first.event.tenant)
         else:
             origin = _Origin(str(entry.run_id), None, None)
         if len(self._origins) >= self._runs_known_max:

@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from tachograph.adapters.read_side.database import Database
+from tachograph.projections import approvals as approvals_view
 from tachograph.projections import runs as runs_view
 from tachograph.projections import timeline as timeline_view
 
@@ -36,6 +37,12 @@ _RUNS: Final = """
 _TIMELINE: Final = """
     SELECT {columns} FROM timeline WHERE run_id = %s AND version > %s ORDER BY version LIMIT %s
 """
+_APPROVALS: Final = """
+    SELECT {columns} FROM approvals WHERE first_position > %s{filters} ORDER BY first_position LIMIT %s
+"""
+_OF_TENANT: Final = " AND tenant = %s"
+_OF_SUBJECT: Final = " AND subject = %s"
+_PENDING: Final = " AND denied_at IS NULL AND expired_at IS NULL AND votes < needed"
 _OF_TRACE: Final = " AND trace_id = %s"
 _OF_STATUS: Final = " AND status = %s"
 _COUNTS: Final = ("trace_id", "tenant", "runs", "model_turns", "tool_calls", "tool_errors")
@@ -74,6 +81,31 @@ def runs(
             before = line.pop("first_position")
             yield line | {"duration_ms": _duration_ms(line["started_at"], line["last_recorded_at"])}
         left = None if left is None else left - len(rows)
+
+
+def approvals(
+    database: Database, *, tenant: str | None, subject: str | None, pending: bool
+) -> Iterator[Line]:
+    """Yield approvals, the one that was asked for first before the others."""
+    names = approvals_view.TABLE.column_names
+    filters = {_OF_TENANT: tenant, _OF_SUBJECT: subject}
+    given = {condition: value for condition, value in filters.items() if value is not None}
+    conditions = "".join(given) + (_PENDING if pending else "")
+    query = _APPROVALS.format(columns=", ".join(names), filters=conditions)
+    after = -1
+    while rows := _rows(database, query, after, *given.values(), PAGE_ROWS):
+        for row in rows:
+            line = dict(zip(names, row, strict=True))
+            after = line.pop("first_position")
+            yield line | {"status": _status(line)}
+
+
+def _status(line: Line) -> str:
+    if line["denied_at"] is not None:
+        return "denied"
+    if line["expired_at"] is not None:
+        return "expired"
+    return "granted" if line["votes"] >= line["needed"] else "pending"
 
 
 def timeline(database: Database, run_id: str) -> Iterator[Line]:

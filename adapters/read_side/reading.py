@@ -12,6 +12,7 @@ from tachograph.adapters.read_side.placing import PlacedLog
 from tachograph.adapters.read_side.quarantine import Quarantined
 from tachograph.adapters.read_side.runner import Progress, Runner
 from tachograph.domain.ports import Clock, EventStore
+from tachograph.projections.approvals import APPROVALS
 from tachograph.projections.plain import time_text
 from tachograph.projections.projection import Projection
 from tachograph.projections.runs import RUNS
@@ -136,6 +137,20 @@ class ReadSide:
         """
         self._check(RUNS.name)
         yield from queries.runs(self._database, trace_id=trace_id, status=status, limit=limit)
+
+    def approvals(
+        self, *, tenant: str | None = None, subject: str | None = None, pending: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """
+        Yield approvals in the order in which they were asked for.
+
+        Args:
+            pending: Those alone that nobody has decided; a late one is among them until that is recorded.
+        Returns:
+            The columns of the view, and status: pending, granted, denied or expired.
+        """
+        self._check(APPROVALS.name)
+        yield from queries.approvals(self._database, tenant=tenant, subject=subject, pending=pending)
 
     def timeline(self, run_id: UUID) -> Iterator[dict[str, Any]]:
         """

@@ -9,7 +9,7 @@ from tachograph.adapters.screen.commands import Settings
 from tachograph.adapters.screen.failures import without_secrets
 from tachograph.domain.errors import StoreError
 from tachograph.domain.events import Entry, Event, Terminal
-from tachograph.domain.ports import EventStore
+from tachograph.domain.ports import Append, EventStore
 
 
 class WatchedStore:
@@ -29,6 +29,14 @@ class WatchedStore:
             self.recorded += 1
             self._listener(event)
         return version
+
+    async def append_together(self, appends: Sequence[Append]) -> None:
+        """Add events to several runs; the listener hears of the first one's."""
+        await self._store.append_together(appends)
+        self.run_id = appends[0].run_id
+        for event in appends[0].events:
+            self.recorded += 1
+            self._listener(event)
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
         """Return a run's events in order; see the port."""

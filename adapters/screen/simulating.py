@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tachograph.adapters.loop import World, ask, carry_out, end, record
+from tachograph.adapters.loop import World, ask, carry_out, finish, record
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import Scenario, load_scenario
@@ -19,8 +19,10 @@ from tachograph.adapters.stores.memory import MemoryEventStore
 from tachograph.domain.agent import Agent
 from tachograph.domain.calls import ReadyCall
 from tachograph.domain.errors import ModelError
-from tachograph.domain.events import Message, Recorded, RunStarted
-from tachograph.domain.next_action import Action, AskModel, ExecuteCalls, next_action
+from tachograph.domain.events import Recorded
+from tachograph.domain.next_action import Action, AskModel, ExecuteCalls, Finish, next_action
+from tachograph.domain.origins import Message
+from tachograph.domain.recording import run_start
 from tachograph.domain.run import RunState, fold
 
 KEYS_HELP: Final = "Enter step · inject: u unknown tool, i argument, f failure, t terminal · q quit"
@@ -91,17 +93,8 @@ class _Simulation:
         """Record the start of a run."""
         scenario, world = self._scenario, self._world
         run_id = world.ids.run_id()
-        started = RunStarted(
-            recorded_at=world.clock.now(),
-            agent=self._agent.name,
-            agent_version=self._agent.version,
-            definition_digest=self._agent.definition_digest,
-            catalogue_digest=self._agent.catalogue_digest,
-            context=scenario.context,
-            input=(Message(role="user", content=scenario.input),),
-            budget=self._agent.budget,
-            owner=world.ids.owner(),
-        )
+        said = (Message(role="user", content=scenario.input),)
+        started = run_start(self._agent, scenario.context, said, world.clock.now(), world.ids.owner())
         await world.store.append(run_id, [started], expected_version=0)
         self._print(text(scenario.title, "bold"), text(scenario.shows, "dim"), "")
         if not self._as_json:
@@ -111,12 +104,13 @@ class _Simulation:
     async def _make(self, action: Action, run: RunState) -> RunState:
         """Make one step, as the loop does."""
         if isinstance(action, AskModel):
-            return await record(self._world, run, await ask(action.request, run, self._world))
+            return await record(self._world, run, await ask(action.request, self._world))
         if isinstance(action, ExecuteCalls):
             for call in action.calls:
                 run = await carry_out(call, self._agent, run, self._world)
             return run
-        return await record(self._world, run, end(action, run, self._world))
+        assert isinstance(action, Finish), "no process dies in a simulation, so nothing is in doubt"
+        return await finish(action, self._agent, run, self._world)
 
     def _wait(self) -> bool:
         """Wait for Enter, taking injections. False: the user wants to stop."""
@@ -189,6 +183,7 @@ def _decision(action: Action, run: RunState, agent: Agent) -> list[str]:
         ]
     if isinstance(action, ExecuteCalls):
         return ["carry out the calls, in this order", *map(_call_decision, action.calls)]
+    assert isinstance(action, Finish), "no process dies in a simulation, so nothing is in doubt"
     reason = f" ({action.reason})" if action.reason else ""
     if action.call is not None:
         return [f"finish: {action.outcome}{reason}", f"{action.call.name} was called alone and validly."]
@@ -216,6 +211,7 @@ def _step_json(step: int, action: Action, entries: list[Any]) -> str:
         ]
         decided = {"action": "execute_calls", "calls": calls}
     else:
+        assert isinstance(action, Finish), "no process dies in a simulation, so nothing is in doubt"
         decided = {"action": "finish", "outcome": action.outcome, "reason": action.reason}
     recorded = ",".join(map(machine.event_json, entries))
     return f'{{"step":{step},"decided":{machine.line(decided)},"recorded":[{recorded}]}}'

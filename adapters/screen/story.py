@@ -10,7 +10,6 @@ from tachograph.adapters.screen.summaries import gist, parsed, refusal, result_g
 from tachograph.domain.events import (
     CallRequest,
     Event,
-    Message,
     ModelTurn,
     RunResumed,
     RunStarted,
@@ -19,6 +18,7 @@ from tachograph.domain.events import (
     ToolError,
     ToolStarted,
 )
+from tachograph.domain.origins import Message
 
 _LABEL: Final = 10
 _LINES_MAX: Final = 2

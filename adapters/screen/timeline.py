@@ -10,6 +10,16 @@ from rich.text import Text
 from tachograph.adapters.screen.json_layout import laid_out
 from tachograph.adapters.screen.output import Screen, text
 from tachograph.adapters.screen.status import open_status
+from tachograph.domain.approvals.events import (
+    ApprovalDenied,
+    ApprovalEscalated,
+    ApprovalExecuted,
+    ApprovalExpired,
+    ApprovalGranted,
+    ApprovalRefused,
+    ApprovalRequested,
+    ApprovalStarted,
+)
 from tachograph.domain.events import (
     Entry,
     Event,
@@ -131,6 +141,19 @@ def _title(event: Event) -> Text:
             actor = f", by {event.actor}" if event.actor else ""
             tool = f"  {event.call_key} {event.tool}" if event.tool else ""
             return text(f"{event.outcome}{reason}{actor}{tool}", "bold")
+        case ApprovalRequested():
+            return _call(event.call_key, event.tool, f"asked for by run {event.run_id}")
+        case ApprovalGranted() | ApprovalDenied():
+            return text(f"by {event.by}: {event.reason}", "bold")
+        case ApprovalRefused():
+            return text(f"{event.answer} by {event.by}: {event.code}", "red")
+        case ApprovalStarted():
+            return text(f"{event.tool} ({event.effect}, key {event.idempotency_key})")
+        case ApprovalExecuted():
+            settled = f", settled by {event.settled.actor}" if event.settled else ""
+            return text(f"{event.code or 'done'}, {event.duration_ms} ms{settled}")
+        case ApprovalExpired() | ApprovalEscalated():
+            return Text()
 
 
 def _call(key: str, name: str, more: str, style: str = "") -> Text:
@@ -175,6 +198,17 @@ def _fields(event: Event, width: int) -> Iterator[Field]:
             if event.arguments is not None:
                 yield "arguments", _json(event.arguments, width)
             yield "totals", text(", ".join(f"{name} {value}" for name, value in _totals(event)))
+        case ApprovalRequested():
+            yield "arguments", _json(event.arguments, width)
+        case ApprovalRefused():
+            yield "message", _block(event.message)
+        case ApprovalExecuted():
+            for name, said in (("output", event.output), ("message", event.message)):
+                if said:
+                    yield name, _json(said, width)
+    settled = getattr(event, "settled", None)
+    if settled is not None:
+        yield "settled", _block(f"by {settled.actor}: {settled.reason}")
     for note in getattr(event, "altered", None) or ():
         yield "altered", _block(note)
 

@@ -14,9 +14,10 @@ import asyncio
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from eventsourcing.persistence import (
@@ -36,11 +37,18 @@ _PAUSE_FIRST_S: Final = 0.05
 _PAUSE_MAX_S: Final = 1.0
 
 
-@dataclass(slots=True)
-class _Append:
+class Part(NamedTuple):
+    """The rows of one run in an append."""
+
     run_id: UUID
     expected_version: int
-    events: list[StoredEvent]
+    rows: list[StoredEvent]
+
+
+@dataclass(slots=True)
+class _Append:
+    parts: Sequence[Part]
+    rows: list[StoredEvent]
     future: asyncio.Future[None]
     loop: asyncio.AbstractEventLoop
     error: StoreError | None = None
@@ -65,11 +73,11 @@ class GroupCommit:
         self._thread = threading.Thread(target=self._write, name="tachograph-writer", daemon=True)
         self._thread.start()
 
-    def append(self, run_id: UUID, events: list[StoredEvent], expected_version: int) -> asyncio.Future[None]:
-        """Return a future that ends once the rows are durable, or with VersionConflict or StoreError."""
+    def append(self, parts: Sequence[Part]) -> asyncio.Future[None]:
+        """Return a future that ends once all rows are durable, or with VersionConflict or StoreError."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        waiting = _Append(run_id, expected_version, events, future, loop)
+        waiting = _Append(parts, [row for part in parts for row in part.rows], future, loop)
         with self._lock:
             if self._closed:
                 raise StoreError("the store could not append: it is closed")
@@ -100,7 +108,7 @@ class GroupCommit:
 
     def _write(self) -> None:
         while (batch := self._queue.get()) is not None:
-            count = sum(len(append.events) for append in batch)
+            count = sum(len(append.rows) for append in batch)
             closing = False
             while count < BATCH_EVENTS_MAX:
                 try:
@@ -111,7 +119,7 @@ class GroupCommit:
                     closing = True
                     break
                 batch += more
-                count += sum(len(append.events) for append in more)
+                count += sum(len(append.rows) for append in more)
             self._store(batch)
             self._answer(batch)
             if closing:
@@ -119,7 +127,7 @@ class GroupCommit:
 
     def _store(self, batch: list[_Append]) -> None:
         try:
-            self._recorder.insert_events([event for append in batch for event in append.events])
+            self._recorder.insert_events([row for append in batch for row in append.rows])
         except Exception as exc:  # Whatever it is, every append gets its own answer.
             self._store_each(batch, exc)
 
@@ -139,14 +147,14 @@ class GroupCommit:
 
     def _store_alone(self, append: _Append, deadline: float) -> None:
         try:
-            self._recorder.insert_events(append.events)
+            self._recorder.insert_events(append.rows)
         except Exception as exc:  # As above.
             self._settle(append, exc, deadline)
 
     def _settle(self, append: _Append, error: Exception, deadline: float) -> None:
         """Find out what became of a failed append, and try again while that can help."""
         if isinstance(error, IntegrityError):
-            append.error = VersionConflict(append.run_id, append.expected_version)
+            append.error = self._conflict(append)
             return
         pause = _PAUSE_FIRST_S
         while True:
@@ -154,9 +162,9 @@ class GroupCommit:
                 if self._stored(append):
                     return
                 if isinstance(error, IntegrityError):
-                    append.error = VersionConflict(append.run_id, append.expected_version)
+                    append.error = self._conflict(append)
                     return
-                self._recorder.insert_events(append.events)
+                self._recorder.insert_events(append.rows)
                 return
             except IntegrityError as exc:
                 error = exc
@@ -195,12 +203,24 @@ class GroupCommit:
             else:
                 append.future.set_result(None)
 
+    def _conflict(self, append: _Append) -> VersionConflict:
+        """Name the run that has moved: the only one, or the first of several."""
+        for part in append.parts[:-1]:
+            version = self._recorder.select_events(part.run_id, gt=part.expected_version, limit=1)
+            if version:
+                return VersionConflict(part.run_id, part.expected_version)
+        last = append.parts[-1]
+        return VersionConflict(last.run_id, last.expected_version)
+
     def _stored(self, append: _Append) -> bool:
         """Tell whether exactly these rows stand in the store."""
-        first, last = append.expected_version, append.expected_version + len(append.events)
-        found = self._recorder.select_events(append.run_id, gt=first, lte=last)
+        return all(self._stands(part) for part in append.parts)
+
+    def _stands(self, part: Part) -> bool:
+        first, last = part.expected_version, part.expected_version + len(part.rows)
+        found = self._recorder.select_events(part.run_id, gt=first, lte=last)
         return [(row.originator_version, row.topic, row.state) for row in found] == [
-            (row.originator_version, row.topic, row.state) for row in append.events
+            (row.originator_version, row.topic, row.state) for row in part.rows
         ]
 
 

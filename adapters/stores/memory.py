@@ -12,6 +12,7 @@ from uuid import UUID
 from tachograph.adapters.stores.mapper import entry_from, stored_bytes
 from tachograph.domain.errors import VersionConflict
 from tachograph.domain.events import Entry, Event
+from tachograph.domain.ports import Append
 
 
 class MemoryEventStore:
@@ -24,18 +25,23 @@ class MemoryEventStore:
 
     async def append(self, run_id: UUID, events: Sequence[Event], *, expected_version: int) -> int:
         """Add events to a run; see the port."""
+        await self.append_together([Append(run_id, events, expected_version)])
+        return expected_version + len(events)
+
+    async def append_together(self, appends: Sequence[Append]) -> None:
+        """Add events to several runs, all or none; see the port."""
         rows = [
             (run_id, version, event.kind, stored_bytes(event))
+            for run_id, events, expected_version in appends
             for version, event in enumerate(events, start=expected_version + 1)
         ]
         with self._lock:
-            places = self._runs.setdefault(run_id, [])
-            if rows and len(places) != expected_version:
-                raise VersionConflict(run_id, expected_version)
-            first = len(self._log)
-            self._log.extend(rows)
-            places.extend(range(first, first + len(rows)))
-        return expected_version + len(rows)
+            for run_id, events, expected_version in appends:
+                if events and len(self._runs.get(run_id, ())) != expected_version:
+                    raise VersionConflict(run_id, expected_version)
+            for row in rows:
+                self._runs.setdefault(row[0], []).append(len(self._log))
+                self._log.append(row)
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
         """Return a run's events in order; see the port."""

@@ -9,15 +9,16 @@ from uuid import UUID
 
 from eventsourcing.application import Application
 from eventsourcing.domain import EventSourcingError
-from eventsourcing.persistence import Mapper
+from eventsourcing.persistence import Mapper, StoredEvent
 from eventsourcing.utils import Environment, EnvType
 
 from tachograph.adapters.collector import collector_paused
-from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit
+from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit, Part
 from tachograph.adapters.stores.mapper import EventMapper, entry_from
 from tachograph.adapters.stores.rows import RowRecorder
 from tachograph.domain.errors import StoreError
 from tachograph.domain.events import Entry, Event, Recorded
+from tachograph.domain.ports import Append
 
 NUMBER_MAX: Final = 2**62  # The databases refuse integers from 2**63 on.
 
@@ -56,20 +57,25 @@ class RecordedEventStore:
 
     async def append(self, run_id: UUID, events: Sequence[Event], *, expected_version: int) -> int:
         """Add events to a run; see the port."""
+        await self.append_together([Append(run_id, events, expected_version)])
+        return expected_version + len(events)
+
+    async def append_together(self, appends: Sequence[Append]) -> None:
+        """Add events to several runs, all or none; see the port."""
         self._check_usable()
-        rows = [
-            self._mapper.to_stored_event(Recorded(run_id, version, event))  # type: ignore[arg-type]  # see EventMapper
-            for version, event in enumerate(events, start=expected_version + 1)
+        parts = [
+            Part(run_id, expected_version, self._rows_of(run_id, events, expected_version))
+            for run_id, events, expected_version in appends
+            if events
         ]
-        if rows:
+        if parts:
             try:
-                await self._writer.append(run_id, rows, expected_version)
+                await self._writer.append(parts)
             except asyncio.CancelledError:
                 # It can't be taken back: whoever cancelled goes on when its fate is settled.
                 with suppress(StoreError):
-                    await self._writer.append(run_id, [], expected_version)
+                    await self._writer.append([])
                 raise
-        return expected_version + len(rows)
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
         """Return a run's events in order; see the port."""
@@ -104,6 +110,12 @@ class RecordedEventStore:
     def datastore(self) -> Any:
         """The library's datastore, which read models in the same database share."""
         return self._log.factory.datastore  # type: ignore[attr-defined]  # every factory here has one
+
+    def _rows_of(self, run_id: UUID, events: Sequence[Event], expected_version: int) -> list[StoredEvent]:
+        return [
+            self._mapper.to_stored_event(Recorded(run_id, version, event))  # type: ignore[arg-type]  # see EventMapper
+            for version, event in enumerate(events, start=expected_version + 1)
+        ]
 
     def _check_usable(self) -> None:
         if self._closed:

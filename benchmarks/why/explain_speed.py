@@ -19,7 +19,8 @@ from uuid import UUID
 
 from tachograph.domain.budget import Budget
 from tachograph.domain.context import TrustedContext
-from tachograph.domain.events import CallRequest, Event, Message, ModelTurn, Recorded, RunStarted, ToolCall
+from tachograph.domain.events import CallRequest, Event, ModelTurn, Recorded, RunStarted, ToolCall
+from tachograph.domain.origins import Message
 from tachograph.domain.why.evidence import gather
 from tachograph.domain.why.explaining import explain
 from tachograph.domain.why.indexed import IndexedTrace

@@ -12,15 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from tachograph.domain.events import (
-    CallRequest,
-    Message,
-    ModelTurn,
-    Recorded,
-    RunStarted,
-    ToolCall,
-    ToolError,
-)
+from tachograph.domain.events import CallRequest, ModelTurn, Recorded, RunStarted, ToolCall, ToolError
+from tachograph.domain.origins import Message
 from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.document import Origin
 from tachograph.domain.why.index import TEXT_MAX, Index

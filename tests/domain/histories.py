@@ -4,7 +4,7 @@ results of the handlers, a clock that jumps, and crashes after any append.
 """
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
@@ -15,7 +15,6 @@ from tachograph.domain.calls import ReadyCall, RefusedCall
 from tachograph.domain.events import (
     CallRequest,
     Event,
-    Message,
     ModelTurn,
     RunResumed,
     Terminal,
@@ -23,8 +22,10 @@ from tachograph.domain.events import (
     ToolError,
     ToolStarted,
 )
-from tachograph.domain.next_action import AskModel, ExecuteCalls, Finish, next_action
+from tachograph.domain.next_action import AskModel, ExecuteCalls, Finish, Wait, next_action
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import AskedCall, ModelReply
+from tachograph.domain.recorded_event import Settlement
 from tachograph.domain.run import RunState, evolve
 from tachograph.domain.tools import idempotency_key
 from tachograph.domain.values import json_text
@@ -146,6 +147,8 @@ def _next_events(draw: st.DrawFn, agent: Agent, state: RunState, length: int) ->
             events: list[Event] = [model_turn(draw(replies), request.step, request.digest, NOON)]
         case ExecuteCalls(calls):
             events = [event for call in calls for event in draw(_execution(call))]
+        case Wait(keys):
+            events = [draw(_settlement(state, key)) for key in keys]
         case Finish(outcome, reason, call, arguments, provenance):
             key, name = (call.call_key, call.name) if call else (None, None)
             events = [
@@ -166,6 +169,21 @@ def _next_events(draw: st.DrawFn, agent: Agent, state: RunState, length: int) ->
         takeover = RunResumed(recorded_at=NOON, owner=owner, actor="ops", reason="crash")
         events = [*events[:survived], takeover]
     return events
+
+
+@st.composite
+def _settlement(draw: st.DrawFn, state: RunState, key: str) -> Event:
+    name = next(call.name for call in state.steps[-1].turn.calls if call.call_key == key)
+    shared: dict[str, Any] = {
+        "recorded_at": NOON,
+        "call_key": key,
+        "name": name,
+        "duration_ms": 0,
+        "settled": Settlement(actor="ops", reason="asked"),
+    }
+    if draw(st.booleans()):
+        return ToolCall(arguments="{}", output=draw(outputs), **shared)
+    return ToolError(code="tool_execution_failed", message=draw(texts), **shared)
 
 
 @st.composite

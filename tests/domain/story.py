@@ -27,7 +27,6 @@ from tachograph.domain.events import (
     ErrorCode,
     Event,
     FinishReason,
-    Message,
     ModelTurn,
     Outcome,
     Recorded,
@@ -39,7 +38,8 @@ from tachograph.domain.events import (
     ToolStarted,
 )
 from tachograph.domain.messages import request
-from tachograph.domain.next_action import Action, AskModel, ExecuteCalls, Finish, next_action
+from tachograph.domain.next_action import Action, AskModel, ExecuteCalls, Finish, Wait, next_action
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import AskedCall
 from tachograph.domain.run import RunState, fold
 
@@ -193,6 +193,10 @@ class Given:
 
     def asks_the_model(self) -> None:
         self.next_action_is(AskModel(request(self.agent, folded(*self.events))))
+
+    def waits_for(self, *keys: str) -> None:
+        """Keys of the calls that a person has to settle."""
+        self.next_action_is(Wait(keys))
 
     def executes(self, *expected: str | tuple[str, ErrorCode]) -> None:
         """Keys of calls that run, `refused(...)` for those that don't, in order."""

@@ -9,7 +9,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from tachograph.domain.codec import decode, encode
-from tachograph.domain.events import Event, Message, ModelTurn
+from tachograph.domain.events import Event, ModelTurn
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import AskedCall
 from tachograph.domain.text import storable
 from tachograph.domain.tools import tool

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from tachograph.domain.codec import Undecodable, decode, encode
 from tachograph.domain.errors import TachographError, UnknownEvent
 from tachograph.domain.events import EVENT_KINDS, SCHEMA_VERSION, Event, RunResumed, ToolError
+from tachograph.tests.approval_samples import approval_events
 
 from .histories import histories
 from .story import NOON, READ, begun, ended, failure, result, resumed, started, turn
@@ -26,11 +27,12 @@ ONE_OF_EACH: list[Event] = [
     failure("1.1"),
     resumed(),
     ended(),
+    *approval_events("x"),
 ]
 each_event = pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
 
 
-def test_there_are_seven_kinds_and_each_is_stored_under_its_own_name() -> None:
+def test_there_are_fifteen_kinds_and_each_is_stored_under_its_own_name() -> None:
     assert [event.kind for event in ONE_OF_EACH] == list(EVENT_KINDS)
     assert {kind: event_class.kind for kind, event_class in EVENT_KINDS.items()} == {
         kind: kind for kind in EVENT_KINDS

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tachograph.domain.events import ErrorCode, Event, Message
+from tachograph.domain.events import ErrorCode, Event
 from tachograph.domain.messages import (
     NO_HISTORY,
     NUDGE_REJECTED,
@@ -14,6 +14,7 @@ from tachograph.domain.messages import (
     conversation,
     request,
 )
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import AskedCall
 from tachograph.domain.text import clipped
 

@@ -20,16 +20,17 @@ from tachograph.domain.events import (
     EVENT_KINDS,
     CallRequest,
     Event,
-    Message,
     ModelTurn,
     RunResumed,
     RunStarted,
-    Source,
     Terminal,
     ToolCall,
     ToolError,
     ToolStarted,
 )
+from tachograph.domain.origins import Fork, Message, Source
+from tachograph.domain.recorded_event import Settlement
+from tachograph.tests.approval_samples import approval_events
 
 GOLDEN = Path(__file__).parent / "golden" / "events_v1.jsonl"
 
@@ -179,6 +180,39 @@ EVENTS: dict[str, Event] = {
     "terminal, required fields": Terminal(
         recorded_at=WHOLE, outcome="blocked", reason="max_steps_exceeded", totals=Totals()
     ),
+    "run_started, a fork": RunStarted(
+        recorded_at=WHOLE,
+        agent="refund",
+        agent_version="1",
+        definition_digest=DIGEST,
+        catalogue_digest=DIGEST,
+        context=TrustedContext(trace_id="t"),
+        input=(),
+        budget=Budget(),
+        owner="first",
+        forked_from=UUID("6f9619ff-8b86-4d01-b42d-00cf4fc964ff"),
+        fork=Fork(version=7, edited=("2.1",), live=True),
+    ),
+    "tool_call, settled": ToolCall(
+        recorded_at=AT,
+        call_key="3.1",
+        name="money_send",
+        arguments="{}",
+        output="null",
+        duration_ms=0,
+        declared={"/order_id": "evidence"},
+        settled=Settlement(actor="ops@shop.example", reason="the bank says so"),
+    ),
+    "tool_error, settled": ToolError(
+        recorded_at=AT,
+        call_key="3.1",
+        name="money_send",
+        code="tool_execution_failed",
+        message="The bank has nothing of it.",
+        duration_ms=0,
+        settled=Settlement(actor="ops@shop.example", reason="the bank says so"),
+    ),
+    **{event.kind: event for event in approval_events(HOSTILE)},
 }
 
 

@@ -8,9 +8,10 @@ import pytest
 from tachograph.domain.agent import Agent
 from tachograph.domain.budget import Budget
 from tachograph.domain.calls import RefusedCall
-from tachograph.domain.events import Effect
+from tachograph.domain.events import Effect, ToolCall, ToolError
 from tachograph.domain.next_action import IN_DOUBT, ExecuteCalls
 from tachograph.domain.ports import AskedCall
+from tachograph.domain.recorded_event import Settlement
 from tachograph.domain.run import fold
 
 from .shop import AGENT
@@ -121,19 +122,37 @@ def test_calls_after_one_of_unknown_outcome_are_not_executed_whether_it_is_recor
     """Else it would depend on the moment of a second crash what is done after the doubtful call."""
     doubtful = (turn(1, READ, MAIL, MAIL), begun("1.2"), resumed())
     given(*doubtful).executes("1.1", refused("1.2", "outcome_unknown"))
-    given(*doubtful, result("1.1"), failure("1.2", "outcome_unknown")).finishes("blocked", "outcome_unknown")
+    given(*doubtful, result("1.1"), failure("1.2", "outcome_unknown")).waits_for("1.2")
 
 
-def test_an_unknown_outcome_blocks_the_run_and_the_rest_of_its_turn_is_not_executed() -> None:
-    given(turn(1, MAIL, MAIL), begun("1.1"), resumed(), failure("1.1", "outcome_unknown")).finishes(
-        "blocked", "outcome_unknown"
-    )
+def test_a_run_waits_for_a_person_and_the_rest_of_its_turn_is_not_executed() -> None:
+    given(turn(1, MAIL, MAIL), begun("1.1"), resumed(), failure("1.1", "outcome_unknown")).waits_for("1.1")
 
 
-def test_an_unknown_outcome_blocks_the_run_though_it_is_not_the_last_result() -> None:
+def test_a_run_waits_though_the_unknown_outcome_is_not_the_last_result() -> None:
     given(
         turn(1, MAIL, READ), begun("1.1"), resumed(), failure("1.1", "outcome_unknown"), result("1.2")
-    ).finishes("blocked", "outcome_unknown")
+    ).waits_for("1.1")
+
+
+def settled(event: ToolCall | ToolError) -> ToolCall | ToolError:
+    return event.model_copy(update={"settled": Settlement(actor="ops", reason="asked the bank")})
+
+
+UNKNOWN = (turn(1, MAIL, READ), begun("1.1"), resumed(), failure("1.1", "outcome_unknown"))
+
+
+def test_a_settlement_takes_the_place_of_the_unknown_outcome_and_the_run_goes_on() -> None:
+    for found in (settled(result("1.1")), settled(failure("1.1"))):
+        given(*UNKNOWN, found).executes("1.2")
+        assert folded(*UNKNOWN, found).steps[-1].results == (found,)
+        assert folded(*UNKNOWN, found).unknown == ()
+
+
+def test_only_what_is_unknown_is_settled_and_only_once() -> None:
+    once = settled(result("1.1"))
+    given(*UNKNOWN, once, once).is_corrupt(7, "tool_call for call 1.1, which is not waiting for one")
+    given(*UNKNOWN, result("1.1")).is_corrupt(6, "tool_call for call 1.1, which is not waiting for one")
 
 
 def test_an_idempotent_call_started_again_is_in_doubt_again_after_a_second_crash() -> None:

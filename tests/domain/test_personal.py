@@ -18,10 +18,18 @@ PERSONAL_PATHS: Mapping[str, set[str]] = {
     },
     "model_turn": {"text", "calls.*.arguments", "refusal", "error", "provider_state"},
     "tool_started": set(),
-    "tool_call": {"arguments", "output", "declared"},
-    "tool_error": {"message", "detail"},
+    "tool_call": {"arguments", "output", "declared", "settled.actor", "settled.reason"},
+    "tool_error": {"message", "detail", "settled.actor", "settled.reason"},
     "run_resumed": {"actor"},
     "terminal": {"arguments", "actor", "provenance.declared", "provenance.verdicts"},
+    "approval_requested": {"arguments", "requested_for.*"},
+    "approval_granted": {"by", "reason"},
+    "approval_denied": {"by", "reason"},
+    "approval_expired": set(),
+    "approval_escalated": set(),
+    "approval_refused": {"by", "message"},
+    "approval_started": set(),
+    "approval_executed": {"output", "message", "settled.actor", "settled.reason"},
 }
 
 

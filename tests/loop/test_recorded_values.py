@@ -20,7 +20,8 @@ from pydantic import BaseModel, ValidationError
 from tachograph import open_store
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.running import run
-from tachograph.domain.events import Message, ModelTurn, RunStarted
+from tachograph.domain.events import ModelTurn, RunStarted
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import AskedCall, EventStore, ModelReply
 
 from .story import CONTEXT, DONE, TickingClock, agent, ask, called, probe, tell, turn

@@ -37,7 +37,7 @@ from tachograph.domain.context import TrustedContext
 from tachograph.domain.errors import TachographError
 from tachograph.domain.events import Effect, Entry, Event
 from tachograph.domain.messages import ModelRequest
-from tachograph.domain.ports import AskedCall, EventStore, ModelReply
+from tachograph.domain.ports import Append, AskedCall, EventStore, ModelReply
 from tachograph.domain.tools import TerminalTool, Tool, ToolContext, tool
 
 When = Literal["before", "after"]
@@ -159,14 +159,17 @@ class CrashingStore:
         self.appends = 0
 
     async def append(self, run_id: UUID, events: Sequence[Event], *, expected_version: int) -> int:
+        await self.append_together([Append(run_id, events, expected_version)])
+        return expected_version + len(events)
+
+    async def append_together(self, appends: Sequence[Append]) -> None:
         self.appends += 1
         here = self.appends == self._append
         if here and self._when == "before":
             self._crash()
-        version = await self._store.append(run_id, events, expected_version=expected_version)
+        await self._store.append_together(appends)
         if here and self._when == "after":
             self._crash()
-        return version
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
         return self._store.read(run_id, up_to=up_to)

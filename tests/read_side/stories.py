@@ -19,7 +19,6 @@ from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import (
     CallRequest,
     Event,
-    Message,
     ModelTurn,
     Outcome,
     Recorded,
@@ -30,6 +29,7 @@ from tachograph.domain.events import (
     ToolError,
     ToolStarted,
 )
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import EventStore
 from tachograph.domain.run import fold
 
@@ -210,7 +210,7 @@ class Undisclosed:
 
     def __init__(self, store: EventStore) -> None:
         self.append, self.read, self.read_log = store.append, store.read, store.read_log
-        self.head, self.close = store.head, store.close
+        self.head, self.close, self.append_together = store.head, store.close, store.append_together
 
 
 def append_all(store: EventStore, log: Iterable[tuple[UUID, int, Event]]) -> None:

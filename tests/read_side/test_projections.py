@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tachograph.domain.context import TrustedContext
-from tachograph.domain.events import Event, Message, Source
+from tachograph.domain.events import Event
+from tachograph.domain.origins import Message, Source
 from tachograph.domain.personal import personal_paths
 from tachograph.domain.provenance import Provenance
+from tachograph.domain.recorded_event import Settlement
 from tachograph.projections.catalogue import PROJECTIONS
 from tachograph.projections.plain import plain, time_text
 from tachograph.projections.projection import Column, Placed, Projection, Row, Rows, Table, merged
+from tachograph.tests.approval_samples import approval_events
 
 from .stories import NOON, begun, ended, failure, result, resumed, run_id, started, turn
 
@@ -135,6 +138,7 @@ def everything(text: str) -> list[Event]:
         last_message=1,
         unanswered=(message,),
     )
+    settled = Settlement(actor=text, reason=text)
     request = turn(1).calls[0].model_copy(update={"arguments": text})
     return [
         started(
@@ -152,12 +156,15 @@ def everything(text: str) -> list[Event]:
         ).model_copy(update={"calls": (request,)}),
         turn(2, calls=0, text=text, finish_reason="refusal"),
         begun("1.1"),
-        result("1.1", arguments=text, output=text).model_copy(update={"declared": {text: text}}),
-        failure("1.1", message=text, detail=text),
+        result("1.1", arguments=text, output=text).model_copy(
+            update={"declared": {text: text}, "settled": settled}
+        ),
+        failure("1.1", message=text, detail=text).model_copy(update={"settled": settled}),
         resumed().model_copy(update={"actor": text}),
         ended(arguments=text, actor=text).model_copy(
             update={"provenance": Provenance(version=1, declared={text: text}, verdicts={text: text})}
         ),
+        *approval_events(text),
     ]
 
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tachograph.adapters.read_side import ReadSide, queries
-from tachograph.domain.events import Source
+from tachograph.domain.origins import Source
 from tachograph.domain.ports import EventStore
 
 from .stories import (

@@ -20,16 +20,8 @@ from tachograph.adapters.stores.memory import MemoryEventStore
 from tachograph.adapters.stores.recorded import RecordedEventStore
 from tachograph.domain.budget import Budget
 from tachograph.domain.context import TrustedContext
-from tachograph.domain.events import (
-    CallRequest,
-    Entry,
-    Event,
-    Message,
-    ModelTurn,
-    Recorded,
-    RunStarted,
-    ToolCall,
-)
+from tachograph.domain.events import CallRequest, Entry, Event, ModelTurn, Recorded, RunStarted, ToolCall
+from tachograph.domain.origins import Message
 from tachograph.domain.ports import EventStore
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)

@@ -13,7 +13,6 @@ from tachograph.domain.events import (
     CallRequest,
     ErrorCode,
     Event,
-    Message,
     ModelTurn,
     Recorded,
     RunStarted,
@@ -21,6 +20,7 @@ from tachograph.domain.events import (
     ToolCall,
     ToolError,
 )
+from tachograph.domain.origins import Message
 from tachograph.domain.values import json_text
 from tachograph.domain.why.argument import Argument
 from tachograph.domain.why.evidence import gather

@@ -1,0 +1,49 @@
+"""Where a run comes from: what was said to it, the file it was imported from, the run it was forked from."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tachograph.domain.personal import PersonalText
+
+
+class Message(BaseModel):
+    """One message that entered the run from outside the model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: PersonalText
+
+
+class Source(BaseModel):
+    """Where an imported run comes from. `clock` says how far the recorded times can be trusted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: str
+    digest: str
+    conversation: int
+    stretch: int
+    first_message: int
+    last_message: int
+    label: str | None = None
+    clock: Literal["none", "conversation", "message"] = "none"
+    unanswered: tuple[Message, ...] = ()
+
+
+class Fork(BaseModel):
+    """
+    What a fork shares with its original, and what was changed.
+
+    Args:
+        version: The last one of the original whose event was taken over.
+        edited: Keys of the calls whose output was replaced.
+        live: Whether the fork may change the world.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: int
+    edited: tuple[str, ...] = ()
+    live: bool = False
