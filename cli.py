@@ -54,6 +54,16 @@ _model_option = click.option(
 _actor_option = click.option(
     "--actor", metavar="NAME", default="anonymous", show_default=True, help="Who does this, for the record."
 )
+_person_option = click.option(
+    "--actor", metavar="NAME", help="Who does this, for the record. Default: the user of this session."
+)
+_reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
+_permission_option = click.option(
+    "--permission", "permissions", metavar="NAME", multiple=True, help="What the approver may do; repeatable."
+)
+_digest_option = click.option(
+    "--digest", metavar="HEX", help="Of the arguments that the answer is to, as `show` has it."
+)
 _at_option = click.option(
     "--at", type=VERSION, metavar="VERSION", help="As it stood at this version; the last one by default."
 )
@@ -154,13 +164,43 @@ def run(
 @pass_settings
 def resume(settings: Settings, run: str, agent: str | None, model: str | None, actor: str) -> int:
     """
-    Take over an open run and carry it to its end. Exit code 1 if it is blocked.
+    Take over an open run and carry it to its end. Exit code 1 if it is blocked, or waits for `reconcile`.
+
+    Of an approval: go on with an effect that its process didn't finish.
 
     What is recorded isn't done again. A run of the demo goes on with its own agent and script.
     """
     from tachograph.adapters.screen import driving
 
     return driving.resume(settings, run, agent, model, actor)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
+@click.argument("call", metavar="CALL")
+@click.option("--succeeded", metavar="FILE", help="What the call gave: JSON, or text; - reads it in.")
+@click.option("--failed", metavar="REASON", help="It did nothing, and why; the model is told this.")
+@click.option("--reason", metavar="TEXT", help="What this rests on, such as what the bank says.")
+@_person_option
+@pass_settings
+def reconcile(
+    settings: Settings,
+    run: str,
+    call: str,
+    succeeded: str | None,
+    failed: str | None,
+    reason: str | None,
+    actor: str | None,
+) -> int:
+    """
+    Settle a call of which nobody knows what it did before its process died.
+
+    CALL is its key, such as 3.1; `runs --in-doubt` lists them. The run goes on with `resume`. For an effect
+    in doubt that an approval ran, CALL is the key of the call that asked for it.
+    """
+    from tachograph.adapters.screen import reconciling as screen
+
+    return screen.reconcile(settings, run, call, succeeded, failed, reason, actor)
 
 
 @main.command()
@@ -177,13 +217,20 @@ def cancel(settings: Settings, run: str, actor: str) -> int:
 @main.command()
 @_trace_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most so many, the latest ones.")
+@click.option("--in-doubt", is_flag=True, help="Calls whose outcome a person has to find out, and no more.")
 @pass_settings
-def runs(settings: Settings, trace: str | None, limit: int | None) -> int:
+def runs(settings: Settings, trace: str | None, limit: int | None, in_doubt: bool) -> int:
     """
     List runs: how each began and ended.
 
     An open run is shown as interrupted when its process is gone or nothing was recorded for 15 minutes.
     """
+    if in_doubt:
+        if trace is not None or limit is not None:
+            raise click.UsageError("--in-doubt goes over all runs: give neither --trace nor --limit.")
+        from tachograph.adapters.screen import reconciling as screen
+
+        return screen.in_doubt(settings)
     from tachograph.adapters.screen import lists
 
     return lists.runs(settings, trace, limit)
@@ -263,6 +310,100 @@ def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int
     from tachograph.adapters.screen import records
 
     return records.import_files(settings, format_name, files)
+
+
+@main.group()
+def approvals() -> None:
+    """What people are asked to decide: list it, look at it, grant or deny it."""
+
+
+@approvals.command("list")
+@click.option("--all", "everything", is_flag=True, help="Also what has been decided.")
+@pass_settings
+def approvals_list(settings: Settings, everything: bool) -> int:
+    """List who waits for a decision: how long, on what, with which verdicts."""
+    from tachograph.adapters.screen import approvals as screen
+
+    return screen.listed(settings, everything=everything)
+
+
+@approvals.command("show")
+@click.argument("approval", metavar="APPROVAL")
+@pass_settings
+def approvals_show(settings: Settings, approval: str) -> int:
+    """
+    Show what is to be decided, as it was when it was asked for, and every answer.
+
+    APPROVAL is the id of an approval or of its run. Exit code 1 if the record has changed since then.
+    """
+    from tachograph.adapters.screen import approvals as screen
+
+    return screen.show(settings, approval)
+
+
+@approvals.command("grant")
+@click.argument("approval", metavar="APPROVAL")
+@_reason_option
+@_person_option
+@_permission_option
+@_digest_option
+@_agent_option
+@_model_option
+@pass_settings
+def approvals_grant(
+    settings: Settings,
+    approval: str,
+    reason: str,
+    actor: str | None,
+    permissions: tuple[str, ...],
+    digest: str | None,
+    agent: str | None,
+    model: str | None,
+) -> int:
+    """
+    Say yes. When enough people have, its effect runs, once.
+
+    Exit code 1 if the answer is refused, which is recorded: it was decided before, it has expired, the
+    approver is whom the run acted for, or it is more than its limit leaves.
+    """
+    from tachograph.adapters.screen import approvals as screen
+
+    return screen.answer(settings, approval, "grant", reason, actor, permissions, digest, agent, model)
+
+
+@approvals.command("deny")
+@click.argument("approval", metavar="APPROVAL")
+@_reason_option
+@_person_option
+@_permission_option
+@_digest_option
+@_agent_option
+@_model_option
+@pass_settings
+def approvals_deny(
+    settings: Settings,
+    approval: str,
+    reason: str,
+    actor: str | None,
+    permissions: tuple[str, ...],
+    digest: str | None,
+    agent: str | None,
+    model: str | None,
+) -> int:
+    """Say no, which decides. Exit code 1 if the answer is refused; that is recorded."""
+    from tachograph.adapters.screen import approvals as screen
+
+    return screen.answer(settings, approval, "deny", reason, actor, permissions, digest, agent, model)
+
+
+@approvals.command("remind")
+@_agent_option
+@pass_settings
+def approvals_remind(settings: Settings, agent: str | None) -> int:
+    """Record what has expired, and what has waited so long that somebody else has to look: for a schedule."""
+    from tachograph.adapters.screen import approvals as screen
+
+    return screen.remind(settings, agent)
 
 
 @main.group()

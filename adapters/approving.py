@@ -1,10 +1,11 @@
 """Approvals in a store: asked for with the end of a run, read back, explained to the approver."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.loading import read_recorded
+from tachograph.adapters.read_side import open_read_side
 from tachograph.domain.agent import Agent
 from tachograph.domain.approvals.approval import ApprovalState, fold_approval
 from tachograph.domain.approvals.asking import approval_asked, request_of
@@ -62,6 +63,17 @@ def load_approval(store: EventStore, approval_id: UUID) -> ApprovalState:
     if not entries or entries[0].kind != "approval_requested":
         raise ApprovalNotFound(approval_id)
     return fold_approval(approval_id, entries)
+
+
+def every_approval(store: EventStore, *, pending: bool) -> Iterator[ApprovalState]:
+    """Return approvals in the order in which they were asked for; `pending`: undecided ones alone."""
+    side = open_read_side(store)
+    try:
+        side.catch_up()
+        ids = [UUID(row["approval_id"]) for row in side.approvals(pending=pending)]
+    finally:
+        side.close()
+    return (load_approval(store, approval_id) for approval_id in ids)
 
 
 def _continued(events: Sequence[Recorded]) -> UUID | None:

@@ -54,7 +54,7 @@ async def answer(
     said: Answer,
     reason: str,
     *,
-    tenant: str = "default",
+    tenant: str | None = None,
     seen: str | None = None,
 ) -> ApprovalState:
     """
@@ -65,6 +65,7 @@ async def answer(
     Args:
         agent: The one whose run asked.
         approver: As the caller's session vouches for it.
+        tenant: The caller's, who sees no other's; None for an operator of the store.
         seen: Digest of the arguments that the approver looked at.
     Raises:
         AnswerRefused: The answer counts for nothing; that is recorded.
@@ -77,7 +78,7 @@ async def answer(
     reason, _ = storable("reason", reason)
     while True:
         state = await asyncio.to_thread(load_approval, office.store, approval_id)
-        if state.requested.tenant != tenant:
+        if tenant not in (None, state.requested.tenant):
             raise ApprovalNotFound(approval_id)
         definition = definition_of(agent, state)
         run = await asyncio.to_thread(load, office.store, state.requested.run_id)

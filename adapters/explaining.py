@@ -2,9 +2,12 @@
 
 from uuid import UUID
 
+from tachograph.adapters.approving import load_approval
 from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.loading import read_recorded
 from tachograph.adapters.read_side import open_read_side
+from tachograph.domain.approvals.definition import approval_id_of
+from tachograph.domain.approvals.describing import with_approval
 from tachograph.domain.errors import CorruptRun
 from tachograph.domain.events import Recorded, RunStarted
 from tachograph.domain.ports import EventStore
@@ -29,7 +32,11 @@ def explain_run(
         CorruptRun: A run of the trace doesn't fold: an answer from the rest of it could be wrong.
         StoreError: The store failed.
     """
-    return explaining.explain(index_trace(store, run_id), run_id, call_key, version=version)
+    explanation = explaining.explain(index_trace(store, run_id), run_id, call_key, version=version)
+    approval_id = approval_id_of(run_id)
+    if call_key is not None or explanation.outcome is None or not store.read(approval_id, up_to=1):
+        return explanation
+    return with_approval(explanation, load_approval(store, approval_id))
 
 
 def explain_absence(store: EventStore, run_id: UUID, tool: str) -> Absence:

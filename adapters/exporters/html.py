@@ -33,6 +33,7 @@ def html_page(explanation: Explanation) -> str:
         why=explanation,
         rows=[_row(argument) for argument in explanation.arguments],
         parties=wording.parties(explanation),
+        approval=wording.approval_lines(explanation),
         diagram=diagram(explanation.chain),
         box_width=WIDTH,
         calls=[

@@ -112,6 +112,19 @@ def parties(explanation: Explanation) -> list[str]:
     ]
 
 
+def approval_lines(explanation: Explanation) -> list[str]:
+    """Return what people were asked and decided, a sentence each; nothing where nobody was asked."""
+    asked = explanation.approval
+    if asked is None:
+        return []
+    people = "a person" if asked.needed == 1 else f"{asked.needed} people"
+    lines = [f"{people} asked at {asked.asked_at}: {asked.status}"]
+    lines += [f"{one.answer} by {one.by} at {one.at}: {one.reason}" for one in asked.answers]
+    if asked.execution != "none":
+        lines.append(f"effect: {asked.execution}")
+    return lines
+
+
 def counted(arguments: tuple[Argument, ...]) -> str:
     """Return how many arguments have each verdict, in the order of their first."""
     counts: dict[str, int] = {}

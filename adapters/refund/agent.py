@@ -1,5 +1,6 @@
 """The bundled agent: answers questions about refunds and asks a person to approve one."""
 
+from datetime import timedelta
 from typing import Any, Final
 
 from tachograph.adapters.refund.arguments import (
@@ -11,11 +12,14 @@ from tachograph.adapters.refund.arguments import (
     RequestHandoff,
     RequestRefundApproval,
 )
+from tachograph.adapters.refund.execute import refund_execute, refund_limit, refund_subject
 from tachograph.adapters.refund.policy import load_policy, search
 from tachograph.adapters.refund.preview import preview_refund
 from tachograph.adapters.refund.shop import Item, Order, PriorRefund, load_shop, telling_refusals
 from tachograph.domain.agent import Agent
+from tachograph.domain.approvals.definition import Approval
 from tachograph.domain.tools import TerminalTool, ToolContext, tool
+from tachograph.domain.why.declared import From
 
 INSTRUCTIONS: Final = """\
 You are the refund assistant of the shop Lantern Lane. You help one customer, the one of this session.
@@ -116,6 +120,14 @@ request_refund_approval = TerminalTool(
     description="Ask a person to approve a refund exactly as refund_preview worked it out. Moves no money.",
     arguments=RequestRefundApproval,
     outcome="approval_requested",
+    approval=Approval(
+        effect=refund_execute,
+        group=From("refund_preview", "/approval/group"),
+        policy=From("refund_preview", "/policy/version"),
+        subject=refund_subject,
+        limit=refund_limit,
+        escalates_after=timedelta(hours=8),
+    ),
 )
 
 request_handoff = TerminalTool(

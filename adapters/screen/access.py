@@ -75,6 +75,12 @@ def find_run(store: EventStore, text: str) -> UUID:
     return found[0]
 
 
+def is_approval(store: EventStore, found: UUID) -> bool:
+    """Tell whether an id is that of an approval, not of a run."""
+    first = store.read(found, up_to=1)
+    return bool(first) and first[0].kind == "approval_requested"
+
+
 def read_run(store: EventStore, run_id: UUID, at: int | None = None) -> list[Entry]:
     """
     Return a run's events up to a version.

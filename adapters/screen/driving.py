@@ -13,8 +13,8 @@ from tachograph.adapters.loading import load
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
 from tachograph.adapters.running import RunOutcome
-from tachograph.adapters.screen import machine
-from tachograph.adapters.screen.access import find_run, opened
+from tachograph.adapters.screen import approvals, machine
+from tachograph.adapters.screen.access import find_run, is_approval, opened
 from tachograph.adapters.screen.agents import load_agent, load_model, model_of_trace
 from tachograph.adapters.screen.commands import FINE, INTERRUPTED, NO, NOT_DONE, Settings, one_line, tell
 from tachograph.adapters.screen.failures import explain, without_secrets
@@ -84,6 +84,8 @@ def resume(settings: Settings, run: str, agent_name: str | None, model_name: str
     """Take an open run over and tell how it goes on. NO if the run was blocked."""
     with opened(settings.store) as store:
         run_id = find_run(store, run)
+        if is_approval(store, run_id):
+            return approvals.pick_up(settings, store, run_id, agent_name)
         state = load(store, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)

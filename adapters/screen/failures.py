@@ -7,9 +7,17 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tachograph.adapters.screen.commands import NOT_DONE, WRONG_USE, one_line
+from tachograph.adapters.screen.commands import NO, NOT_DONE, WRONG_USE, one_line
 from tachograph.adapters.stores.opening import InvalidStoreUrl
-from tachograph.domain.errors import CorruptRun, InvalidId, StoreError, TachographError, VersionConflict
+from tachograph.domain.errors import (
+    AnswerRefused,
+    CorruptRun,
+    InvalidId,
+    RunInDoubt,
+    StoreError,
+    TachographError,
+    VersionConflict,
+)
 
 _HIDDEN: Final = "***"
 _CREDENTIALS: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*://[^\s:@/]*):[^\s@/]+@", re.IGNORECASE)
@@ -32,6 +40,8 @@ def explain(exc: Exception, store_url: str) -> Failure:
         return Failure(message, "Give one with --store or in TACHOGRAPH_STORE.", WRONG_USE)
     if isinstance(exc, InvalidId):
         return Failure(message, "", WRONG_USE)
+    if isinstance(exc, (AnswerRefused, RunInDoubt)):
+        return Failure(message, "", NO)
     if isinstance(exc, (TachographError, OSError)):
         return Failure(message, _way_out(exc, store_url))
     place = traceback.extract_tb(exc.__traceback__)[-1]

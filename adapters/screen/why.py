@@ -4,9 +4,10 @@ from typing import Final
 
 import click
 
+from tachograph.adapters.approving import load_approval
 from tachograph.adapters.explaining import explain_absence, explain_run
 from tachograph.adapters.screen import machine
-from tachograph.adapters.screen.access import find_run, opened
+from tachograph.adapters.screen.access import find_run, is_approval, opened
 from tachograph.adapters.screen.commands import FINE, Settings
 from tachograph.adapters.screen.output import Screen
 from tachograph.adapters.screen.why_text import print_absence, print_explanation
@@ -23,6 +24,8 @@ def why(settings: Settings, run: str, call_key: str | None, form: str | None, ru
         raise click.UsageError(f"--json and --format {form} exclude each other.")
     with opened(settings.store) as store:
         run_id = find_run(store, run)
+        if is_approval(store, run_id):
+            run_id = load_approval(store, run_id).requested.run_id
         explanation = explain_run(store, run_id, call_key, version=int(rules or LATEST))
     if form in (None, "text") and not settings.as_json:
         print_explanation(Screen(), explanation)

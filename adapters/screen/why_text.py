@@ -8,6 +8,7 @@ from rich.text import Text
 from tachograph.adapters.exporters.wording import (
     DOUBTFUL,
     MARKS,
+    approval_lines,
     cited_text,
     counted,
     mention_text,
@@ -54,6 +55,11 @@ def print_explanation(screen: Screen, explanation: Explanation) -> None:
     _print_chain(screen, explanation)
     _print_calls(screen, explanation.calls)
     _print_why_not(screen, explanation.why_not.attempts, explanation.why_not.limits)
+    answered = approval_lines(explanation)
+    if answered:
+        _head(screen, "What people decided")
+        for line in answered:
+            screen.hanging(Text("  "), text(line, characters_max=600))
     screen.print("", *_closing(explanation))
 
 

@@ -124,6 +124,38 @@ class AsRecorded:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """What one person answered, when (ISO 8601, UTC), and why."""
+
+    by: str
+    answer: Literal["granted", "denied"]
+    at: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPeople:
+    """
+    The approval that a run asked for.
+
+    Args:
+        shown_digest: Of the explanation that the approver was shown: this one, without the approval.
+        waited_s: From the question to the decision; None while there is none.
+        execution: How far the effect is: none, started, done, failed or unknown.
+    """
+
+    approval_id: UUID
+    status: str
+    needed: int
+    answers: tuple[Answered, ...]
+    asked_at: str
+    waited_s: int | None
+    shown_digest: str
+    policy_version: str | None
+    execution: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """
     Why a call was made. `version` is that of the rules, `digest` is over all else in it.
@@ -154,7 +186,7 @@ class Explanation:
     calls: tuple[Call, ...]
     chain: Chain
     why_not: WhyNot
-    approval: None
+    approval: AskedPeople | None
     integrity: Integrity
     recorded: AsRecorded | None
     searched: Searched
