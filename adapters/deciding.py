@@ -23,7 +23,7 @@ from tachograph.domain.approvals.approval import (
 from tachograph.domain.approvals.definition import Approval
 from tachograph.domain.approvals.effects import ready, start_of_effect
 from tachograph.domain.approvals.events import ApprovalRefused
-from tachograph.domain.arguments import ArgumentsRefused, parse_arguments
+from tachograph.domain.arguments import ArgumentsRefused, reread_arguments
 from tachograph.domain.context import check_party
 from tachograph.domain.errors import AnswerRefused, ApprovalNotFound, InvalidAgent, VersionConflict
 from tachograph.domain.events import Event
@@ -162,8 +162,8 @@ def limit_of(office: Office, agent: Agent, definition: Approval, state: Approval
     model = agent.terminals_by_name[asked.tool].arguments
     try:
         others = [load_approval(office.store, other) for other in earlier]
-        held = [parse_arguments(other.requested.arguments, model) for other in others if other.holds]
-        return definition.limit(parse_arguments(asked.arguments, model), held)
+        held = [reread_arguments(other.requested.arguments, model) for other in others if other.holds]
+        return definition.limit(reread_arguments(asked.arguments, model), held)
     except ArgumentsRefused as exc:
         return f"What is asked for on {asked.subject} can't be added up: {exc}"
 

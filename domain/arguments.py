@@ -70,6 +70,31 @@ def canonical_arguments(arguments: BaseModel) -> str:
         raise ArgumentsRefused("invalid_arguments", message) from exc
 
 
+def reread_arguments(canonical: str, model: type[Arguments]) -> Arguments:
+    """
+    Read canonical arguments back as what they were: exactly, or with the same numbers in other digits.
+
+    A Decimal is written as a number, and read from one it would lose its last zeros, or digits past those
+    of a float; from a text it doesn't.
+
+    Raises:
+        ArgumentsRefused: The model refuses them, or reads them as other values.
+    """
+    refused: ArgumentsRefused | None = None
+    for text in (json.dumps(json.loads(canonical, parse_float=str), ensure_ascii=False), canonical):
+        try:
+            arguments = parse_arguments(text, model)
+            again = canonical_arguments(arguments)
+        except ArgumentsRefused as exc:
+            refused = exc
+            continue
+        if again == canonical or json.loads(again, parse_float=Decimal) == json.loads(
+            canonical, parse_float=Decimal
+        ):
+            return arguments
+    raise refused or ArgumentsRefused("invalid_arguments", "They are read as others than were recorded.")
+
+
 def arguments_digest(canonical: str) -> str:
     """Return the SHA-256 of canonical arguments, in hexadecimal."""
     return hashlib.sha256(canonical.encode()).hexdigest()

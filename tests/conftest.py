@@ -1,10 +1,11 @@
 """What all tests share: the design's material, and real databases."""
 
+import json
 import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -25,6 +26,17 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip("the design's data is not beside this checkout (../shared/data)")
     return path
+
+
+CaseInput = dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def case(shared_data: Path) -> Callable[[str], CaseInput]:
+    """Give the input of a failure case by its id."""
+    lines = (shared_data / "cases.jsonl").read_text(encoding="utf-8").split("\n")
+    cases = {entry["id"]: entry["input"] for entry in map(json.loads, filter(None, lines))}
+    return cases.__getitem__
 
 
 class PostgresServer:

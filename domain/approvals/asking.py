@@ -5,7 +5,7 @@ from typing import Final
 from tachograph.domain.agent import Agent
 from tachograph.domain.approvals.definition import Approval, digest_of
 from tachograph.domain.approvals.events import ApprovalRequested
-from tachograph.domain.arguments import parse_arguments
+from tachograph.domain.arguments import reread_arguments
 from tachograph.domain.events import Terminal, ToolCall
 from tachograph.domain.run import RunState
 from tachograph.domain.why.declared import From
@@ -59,7 +59,7 @@ def request_of(
         requested_for=tuple(sorted({trusted.actor, trusted.customer or trusted.actor})),
         group=group,
         needed=approval.needed,
-        subject=approval.subject(parse_arguments(arguments, model)) if approval.subject else None,
+        subject=approval.subject(reread_arguments(arguments, model)) if approval.subject else None,
         expires_at=at + approval.expires_after if approval.expires_after else None,
         escalates_at=at + approval.escalates_after if approval.escalates_after else None,
         then=approval.then,

@@ -5,7 +5,7 @@ from datetime import datetime
 from tachograph.domain.approvals.approval import ApprovalState
 from tachograph.domain.approvals.definition import Approval
 from tachograph.domain.approvals.events import ApprovalStarted
-from tachograph.domain.arguments import ArgumentsRefused, canonical_arguments, parse_arguments
+from tachograph.domain.arguments import ArgumentsRefused, reread_arguments
 from tachograph.domain.calls import ReadyCall
 from tachograph.domain.errors import InvalidAgent
 from tachograph.domain.events import CallRequest
@@ -23,16 +23,11 @@ def ready(definition: Approval, state: ApprovalState) -> ReadyCall:
     asked, effect = state.requested, definition.effect
     assert effect is not None, "only an approval with an effect is carried out"
     try:
-        arguments = parse_arguments(asked.arguments, effect.arguments)
-        canonical = canonical_arguments(arguments)
+        arguments = reread_arguments(asked.arguments, effect.arguments)
     except ArgumentsRefused as exc:
         raise InvalidAgent(f"{effect.name} refuses what approval {state.approval_id} is for: {exc}") from exc
-    if canonical != asked.arguments:
-        raise InvalidAgent(
-            f"{effect.name} reads the arguments of approval {state.approval_id} as others than were approved"
-        )
     request = CallRequest(call_key=asked.call_key, name=effect.name, arguments=asked.arguments)
-    return ReadyCall(request, effect, arguments, canonical, {})
+    return ReadyCall(request, effect, arguments, asked.arguments, {})
 
 
 def context_of_effect(call: ReadyCall, run: RunState) -> ToolContext:

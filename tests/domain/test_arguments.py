@@ -2,15 +2,19 @@
 
 from decimal import Decimal
 from ipaddress import IPv4Address
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Json
+from hypothesis import given as over
+from hypothesis import strategies as st
+from pydantic import AfterValidator, BaseModel, Json
 
 from tachograph.domain.arguments import (
     ArgumentsRefused,
     arguments_digest,
     canonical_arguments,
     parse_arguments,
+    reread_arguments,
 )
 from tachograph.domain.values import json_text
 
@@ -194,3 +198,31 @@ def test_the_digest_is_of_the_canonical_text() -> None:
     texts = ['{"order_id":"#W1"}', ' { "order_id" : "\\u0023W1" , "qty" : 1 } ']
     digests = {arguments_digest(canonical_arguments(parse_arguments(text, Refund))) for text in texts}
     assert digests == {"f6b11009f23eddb8604a1c80d61273927933e1832108334b79f84c029d63f38d"}
+
+
+class Paid(BaseModel):
+    amount: Decimal
+    count: int
+
+
+class Measured(BaseModel):
+    rate: float
+
+
+@over(st.decimals(allow_nan=False, allow_infinity=False, places=4), st.integers(-(2**53), 2**53))
+def test_canonical_amounts_are_read_back_with_all_their_digits(amount: Decimal, count: int) -> None:
+    canonical = canonical_arguments(Paid(amount=amount, count=count))
+    assert canonical_arguments(reread_arguments(canonical, Paid)) == canonical
+
+
+@over(st.floats(allow_nan=False, allow_infinity=False))
+def test_canonical_floats_are_read_back_as_what_they_were(rate: float) -> None:
+    assert reread_arguments(canonical_arguments(Measured(rate=rate)), Measured).rate == rate
+
+
+def test_what_is_read_as_another_value_is_refused() -> None:
+    class Rounded(BaseModel):
+        amount: Annotated[Decimal, AfterValidator(lambda value: value.quantize(Decimal(1)))]
+
+    with pytest.raises(ArgumentsRefused):
+        reread_arguments('{"amount":49.90}', Rounded)
