@@ -269,6 +269,38 @@ def rebuild(settings: Settings, run: str, at: int | None) -> int:
 
 
 @main.command()
+@click.argument("runs", metavar="[RUN]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="All runs of the store, on all cores.")
+@_agent_option
+@click.option("--since", metavar="TIME", help="With --all: runs that began then or later.")
+@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="With --all: on so many cores.")
+@pass_settings
+def replay(
+    settings: Settings,
+    runs: tuple[str, ...],
+    everything: bool,
+    agent: str | None,
+    since: str | None,
+    cores: int | None,
+) -> int:
+    """
+    Drive the loop again with the recorded answers, and compare every event. Calls no model and no tool.
+
+    Exit code 1 if today's code would record something else: a step for CI before a new prompt or tool goes
+    out. What drifts: the request to the model, a validation, the outcome, the definition, or the record.
+    """
+    from tachograph.adapters.screen import replaying as screen
+
+    if everything == bool(runs):
+        raise click.UsageError("Name runs, or give --all.")
+    if not everything:
+        if since is not None or cores is not None:
+            raise click.UsageError("--since and --cores go with --all.")
+        return screen.one_by_one(settings, runs, agent)
+    return screen.everything(settings, agent, screen.since_of(since), cores)
+
+
+@main.command()
 @click.argument("run", metavar="RUN")
 @click.option("--call", "call_key", metavar="KEY", help="Another call, such as 3.1; `show` has their keys.")
 @click.option("--format", "form", type=FORM, metavar="FORMAT", help="text, json, html, mermaid or prov.")
