@@ -302,6 +302,52 @@ def replay(
 
 @main.command()
 @click.argument("run", metavar="RUN")
+@click.option(
+    "--at", "step", type=click.IntRange(min=0), metavar="STEP", required=True, help="Share up to it."
+)
+@_agent_option
+@_model_option
+@click.option("--edit", "edits", metavar="CALL=FILE", multiple=True, help="Another output; repeatable.")
+@click.option("--instructions", metavar="FILE", help="Other instructions for what comes then.")
+@click.option("--live", is_flag=True, help="Let it change the world and ask for approvals.")
+@pass_settings
+def fork(
+    settings: Settings,
+    run: str,
+    step: int,
+    agent: str | None,
+    model: str | None,
+    edits: tuple[str, ...],
+    instructions: str | None,
+    live: bool,
+) -> int:
+    """
+    Begin a new run with the steps of another one up to a step: what would have happened if.
+
+    No model is asked for what is shared. Unless it is --live, it reaches no tool that changes anything.
+    """
+    from tachograph.adapters.screen import forking as screen
+
+    return screen.fork(settings, run, step, agent, model, edits, instructions, live=live)
+
+
+@main.command()
+@click.argument("one", metavar="RUN")
+@click.argument("other", metavar="RUN")
+@pass_settings
+def diff(settings: Settings, one: str, other: str) -> int:
+    """
+    Show what differs between two runs, step by step: turns, calls, outputs, verdicts, outcome, cost.
+
+    Exit code 1 if anything does.
+    """
+    from tachograph.adapters.screen import forking as screen
+
+    return screen.diff(settings, one, other)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
 @click.option("--call", "call_key", metavar="KEY", help="Another call, such as 3.1; `show` has their keys.")
 @click.option("--format", "form", type=FORM, metavar="FORMAT", help="text, json, html, mermaid or prov.")
 @click.option("--rules", type=RULES, metavar="VERSION", help="By an older version of the rules.")

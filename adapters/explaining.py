@@ -69,4 +69,10 @@ def read_trace(store: EventStore, run_id: UUID) -> list[Recorded]:
             side.close()
         others = [UUID(row["run_id"]) for row in rows if row["tenant"] == started.context.tenant]
         runs = {other: read_recorded(store, other) for other in others if other != run_id}
-        return in_order({**runs, run_id: events})
+        runs[run_id] = events
+        following = started.continues  # A fork has a trace of its own, and may go on from one of another.
+        while following is not None and following not in runs:
+            runs[following] = read_recorded(store, following)
+            beginning = runs[following][0].event
+            following = beginning.continues if isinstance(beginning, RunStarted) else None
+        return in_order(runs)

@@ -70,7 +70,7 @@ async def run(
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     with opened_store(store) as opened:
-        world = World(opened, _model(agent, model), clock, ids)
+        world = World(opened, model_for(agent, model), clock, ids)
         history = NO_HISTORY
         if continues is not None:
             history = await asyncio.to_thread(history_of, opened, agent, continues, context.tenant)
@@ -121,7 +121,7 @@ async def resume(
     check_party(actor)
     reason, _ = storable("reason", reason)
     with opened_store(store) as opened:
-        world = World(opened, _model(agent, model), clock or SystemClock(), ids or SystemIds())
+        world = World(opened, model_for(agent, model), clock or SystemClock(), ids or SystemIds())
         state = await asyncio.to_thread(load, opened, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
@@ -193,7 +193,8 @@ def _ended(state: RunState) -> RunState:
     return state
 
 
-def _model(agent: Agent, model: Model | None) -> Model:
+def model_for(agent: Agent, model: Model | None) -> Model:
+    """Return who answers: the model that is given, or the agent's own. Raises InvalidAgent: Neither."""
     chosen = model or agent.model
     if chosen is None:
         raise InvalidAgent(f"{agent.name} has no model; give it one, or give one to the run")

@@ -39,8 +39,15 @@ class RefusedCall:
     message: str
 
 
-def check_call(agent: Agent, trusted: TrustedContext, call: CallRequest) -> ReadyCall | RefusedCall:
-    """Find the tool, check that it may be used, parse and validate the arguments: in that order."""
+def check_call(
+    agent: Agent, trusted: TrustedContext, call: CallRequest, *, rehearsal: bool = False
+) -> ReadyCall | RefusedCall:
+    """
+    Find the tool, check that it may be used, parse and validate the arguments: in that order.
+
+    Args:
+        rehearsal: Nothing that changes the world is allowed.
+    """
     if not call.name.strip():
         message = f"A call needs a tool's name. {_offered(agent, trusted)}"
         return RefusedCall(call, "empty_tool_name", message)
@@ -50,6 +57,8 @@ def check_call(agent: Agent, trusted: TrustedContext, call: CallRequest) -> Read
         return RefusedCall(call, "unknown_tool", message)
     if tool.name not in agent.work_names or not permitted(tool, trusted):
         return RefusedCall(call, "not_allowed", f"{tool.name} may not be used in this run.")
+    if rehearsal and tool.effect != "read":
+        return RefusedCall(call, "not_allowed", f"{tool.name} changes the world, which a fork doesn't.")
     try:
         arguments = parse_arguments(call.arguments, tool.arguments)
         canonical = canonical_arguments(arguments)

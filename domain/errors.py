@@ -6,6 +6,7 @@ TachographError            every error this package raises on purpose
 ├── UnknownEvent           a stored name or schema version without a reader (stored_name)
 ├── RunNotFound            no such run in this store (run_id)
 ├── CallNotFound           the run has no such call (run_id, call_key)
+├── StepNotFound           the run has no such step (run_id, step)
 ├── RunClosed              the run has ended already (run_id)
 ├── RunOpen                the run is under way already (run_id)
 ├── RunInDoubt             a person has to settle a call before the run goes on (run_id, call_keys)
@@ -77,6 +78,15 @@ class CallNotFound(TachographError):
         super().__init__(f"run {run_id} has no call {call_key[:20]!r}; its calls: {shown or 'none'}")
         self.run_id = run_id
         self.call_key = call_key
+
+
+class StepNotFound(TachographError):
+    """The run has not come to that step."""
+
+    def __init__(self, run_id: UUID, step: int, last: int) -> None:
+        super().__init__(f"run {run_id} has no step {step}; its last one is {last}")
+        self.run_id = run_id
+        self.step = step
 
 
 class RunClosed(TachographError):

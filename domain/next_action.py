@@ -155,7 +155,7 @@ def _work(agent: Agent, run: RunState, pending: tuple[CallRequest, ...]) -> Acti
 
 def _check(agent: Agent, run: RunState, call: CallRequest) -> ReadyCall | RefusedCall:
     trusted = run.started.context
-    checked = check_call(agent, trusted, call)
+    checked = check_call(agent, trusted, call, rehearsal=run.is_rehearsal)
     if call.call_key in run.in_doubt:
         effects = {start.effect for start in run.steps[-1].started if start.call_key == call.call_key}
         today = checked.tool.effect if isinstance(checked, ReadyCall) else "once"

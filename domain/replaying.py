@@ -101,6 +101,11 @@ def _drifts(agent: Agent, entries: Sequence[Entry], history: History) -> Iterato
             yield Drift("record", entry.version, "an event", entry.kind, entry.why)
             return
         event = entry.event
+        try:
+            after = evolve(entry.run_id, state, event)
+        except CorruptRun as exc:
+            yield Drift("record", entry.version, "an event that can follow", event.kind, exc.why)
+            return
         if state is not None and today is not None and not _from_outside(entry, state):
             if not waiting:
                 action = next_action(agent, today, history)
@@ -118,11 +123,7 @@ def _drifts(agent: Agent, entries: Sequence[Entry], history: History) -> Iterato
                 yield drift
         else:
             waiting = []
-        try:
-            state = evolve(entry.run_id, state, event)
-        except CorruptRun as exc:
-            yield Drift("record", entry.version, "an event that can follow", event.kind, exc.why)
-            return
+        state = after
         started = state.started.model_copy(update={"budget": agent.budget})
         today = replace(state, started=started)
 

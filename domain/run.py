@@ -58,6 +58,11 @@ class RunState:
         return self.terminal is not None
 
     @property
+    def is_rehearsal(self) -> bool:
+        """Whether it is a fork that may not change the world."""
+        return self.started.fork is not None and not self.started.fork.live
+
+    @property
     def pending(self) -> tuple[CallRequest, ...]:
         """The last turn's calls that have no result, in the order asked for."""
         if not self.steps:

@@ -46,7 +46,7 @@ def demo(settings: Settings, name: str) -> int:
     with opened(settings.store, create=True) as store:
         if not settings.as_json:
             screen.print(text(scenario.title, "bold"), text(scenario.shows, "dim"), "")
-        outcome = _carried_out(settings, store, refund_agent, work, Resumption(None, None), screen)
+        outcome = carried_out(settings, store, refund_agent, work, Resumption(None, None), screen)
         if isinstance(outcome, RunOutcome) and not settings.as_json:
             print_grounds(screen, explain_run(store, outcome.run_id))
     if isinstance(outcome, int):
@@ -77,7 +77,7 @@ def run(
 
     resumption = Resumption(agent_name, model_name)
     with opened(settings.store, create=True) as store:
-        return _verdict(_carried_out(settings, store, agent, work, resumption, LiveScreen()))
+        return verdict_of(carried_out(settings, store, agent, work, resumption, LiveScreen()))
 
 
 def resume(settings: Settings, run: str, agent_name: str | None, model_name: str | None, actor: str) -> int:
@@ -89,7 +89,7 @@ def resume(settings: Settings, run: str, agent_name: str | None, model_name: str
         state = load(store, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
-        agent = _agent_of(state, agent_name)
+        agent = agent_of(state, agent_name)
         model = load_model(model_name or model_of_trace(state.started.context.trace_id))
         if agent.definition_digest != state.started.definition_digest:
             tell("Note: the agent's definition has changed since this run began.")
@@ -98,7 +98,7 @@ def resume(settings: Settings, run: str, agent_name: str | None, model_name: str
             return await running.resume(agent, run_id, model=model, store=watched, actor=actor)
 
         resumption = Resumption(agent_name, model_name)
-        return _verdict(_carried_out(settings, store, agent, work, resumption, LiveScreen()))
+        return verdict_of(carried_out(settings, store, agent, work, resumption, LiveScreen()))
 
 
 def cancel(settings: Settings, run: str, actor: str) -> int:
@@ -133,7 +133,8 @@ def context(
         raise click.UsageError(f"--{field} must be {PARTY_RULE}.") from exc
 
 
-def _agent_of(state: RunState, name: str | None) -> Agent:
+def agent_of(state: RunState, name: str | None) -> Agent:
+    """Return the agent that the user names, or the bundled one for its own runs."""
     if name is not None:
         return load_agent(name)
     if state.started.agent == refund_agent.name:
@@ -144,13 +145,14 @@ def _agent_of(state: RunState, name: str | None) -> Agent:
     )
 
 
-def _verdict(outcome: RunOutcome | int) -> int:
+def verdict_of(outcome: RunOutcome | int) -> int:
+    """Return the exit code: NO for a run that was blocked."""
     if isinstance(outcome, int):
         return outcome
     return NO if outcome.outcome == "blocked" else FINE
 
 
-def _carried_out(
+def carried_out(
     settings: Settings,
     store: EventStore,
     agent: Agent,

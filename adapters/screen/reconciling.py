@@ -39,7 +39,7 @@ def reconcile(
     if not why or not why.strip():
         raise click.UsageError("Say with --reason what the settlement rests on; it is recorded.")
     who = actor or getpass.getuser()
-    output = _output(succeeded) if succeeded is not None else None
+    output = output_of(succeeded) if succeeded is not None else None
     with opened(settings.store) as store:
         run_id = find_run(store, run)
         if store.read(run_id, up_to=1)[0].kind == "approval_requested":
@@ -111,7 +111,7 @@ def in_doubt(settings: Settings) -> int:
     return FINE
 
 
-def _output(file: str) -> str:
+def output_of(file: str) -> str:
     """Return a file's text as JSON text: as it is where it is JSON, else as a string."""
     said = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     try:

@@ -18,8 +18,7 @@ _NOBODY: Final = "nobody: the record has no group"
 def approval_asked(agent: Agent, run: RunState, terminal: Terminal) -> Approval | None:
     """Return what a run's end asks people for; None for nothing. A fork that isn't live asks nobody."""
     tool = agent.terminals_by_name.get(terminal.tool or "")
-    is_rehearsal = run.started.fork is not None and not run.started.fork.live
-    return None if tool is None or is_rehearsal or terminal.arguments is None else tool.approval
+    return None if tool is None or run.is_rehearsal or terminal.arguments is None else tool.approval
 
 
 def request_of(

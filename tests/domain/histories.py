@@ -211,7 +211,13 @@ def _execution(draw: st.DrawFn, call: ReadyCall | RefusedCall) -> list[Event]:
         output = draw(outputs)
         events.append(
             ToolCall(
-                recorded_at=NOON, call_key=key, name=name, arguments=arguments, output=output, duration_ms=1
+                recorded_at=NOON,
+                call_key=key,
+                name=name,
+                arguments=arguments,
+                output=output,
+                duration_ms=1,
+                declared=dict(call.declared) or None,
             )
         )
     else:
