@@ -61,7 +61,7 @@ def left(store: EventStore, run_id: UUID, effects: Path) -> Left:
     return Left(
         [entry.event for entry in entries if isinstance(entry, Recorded)],
         Counter(" ".join(line.split()[:2]) for line in lines),
-        {" ".join(line.split()[1:]) for line in lines if not line.startswith("model")},
+        {" ".join(line.split()[1:3]) for line in lines if not line.startswith("model")},
     )
 
 

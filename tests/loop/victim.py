@@ -4,11 +4,15 @@ The run that the crash tests kill: imported by the tests, and started by them as
 As a process it reads jobs from its input, one JSON object a line, does each in a process forked off for
 it, and prints what became of that: `{"signal": 9}`, or what the job gave. A job is
 
-    {"do": "run" | "resume" | "cancel", "url": ..., "run_id": ..., "effects": FILE,
+    {"do": "run" | "resume" | "cancel" | "ask" | "grant" | "pick_up" | "many", "url": ..., "run_id": ...,
+     "effects": FILE, "effect": what an approval may do again after a crash ("once"),
      "kill": {"append": 3, "when": "before" | "after"}          around the third append, or
              {"tool": NAME, "nth": 1, "when": "before" | "after"},   around that handler's effect
      "hold": {"tool": NAME, "until": FILE},      the handler, after its effect, until the file is there
      "interrupt": NAME}                          Ctrl-C while that handler runs, after its effect
+
+`ask` runs to the request for an approval, `grant` decides on it and carries out its effect, `pick_up` goes
+on with that; `many` has eight runs at once, whose ids begin with the given one.
 
 Everything that costs or changes something leaves a line in the effects file: calls of the model and
 effects of the tools, the latter with their idempotency keys.
@@ -27,12 +31,16 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
+from tachograph.adapters.deciding import Office, answer
+from tachograph.adapters.effecting import carry_out, pick_up
 from tachograph.adapters.models.scripted import ScriptedModel
-from tachograph.adapters.running import cancel, resume, run
+from tachograph.adapters.running import RunOutcome, cancel, resume, run
 from tachograph.adapters.stores import postgres, recorded, sqlite  # noqa: F401  # before the fork
 from tachograph.adapters.stores.opening import open_store
 from tachograph.adapters.world import SystemIds
 from tachograph.domain.agent import Agent
+from tachograph.domain.approvals.approval import Approver
+from tachograph.domain.approvals.definition import Approval, approval_id_of
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.errors import TachographError
 from tachograph.domain.events import Effect, Entry, Event
@@ -87,12 +95,24 @@ KINDS = (
 )
 
 
-class World:
-    """What the run touches: a file of effects, and something that may happen around each of them."""
+ASKING = (_turn("order_read"), ModelReply(calls=(AskedCall("request_refund", '{"order_id":"#W1"}'),)))
+MANY = 8
 
-    def __init__(self, effects: Path, happening: Happening = lambda name, when: None) -> None:
+
+class World:
+    """
+    What the run touches: a file of effects, and something that may happen around each of them.
+
+    Args:
+        effect: What a crash may do with the effect of an approval.
+    """
+
+    def __init__(
+        self, effects: Path, happening: Happening = lambda name, when: None, effect: Effect = "once"
+    ) -> None:
         self._effects = effects
         self._happening = happening
+        self._effect = effect
 
     def effect(self, name: str, note: str) -> None:
         """Change the world, in one write that survives the process."""
@@ -107,18 +127,27 @@ class World:
             name="refunder",
             version="1",
             instructions="Refund.",
-            terminals=(TerminalTool("answer_user", "Answer.", Answer, "answered"),),
+            terminals=(
+                TerminalTool("answer_user", "Answer.", Answer, "answered"),
+                TerminalTool(
+                    "request_refund",
+                    "Ask for it.",
+                    Order,
+                    "approval_requested",
+                    Approval(effect=self._tool("refund_execute", self._effect)),
+                ),
+            ),
             tools=tuple(self._tool(name, effect) for name, effect in TOOLS.items()),
         )
 
-    def model(self) -> "CountedModel":
+    def model(self, script: Sequence[ModelReply] = SCRIPT) -> "CountedModel":
         """The model whose calls are counted in this world."""
-        return CountedModel(self)
+        return CountedModel(self, script)
 
     def _tool(self, name: str, effect: Effect) -> Tool:
         def handler(arguments: Order, context: ToolContext) -> dict[str, str]:
             """Do it."""
-            self.effect(name, f"{context.call_key} {context.idempotency_key}")
+            self.effect(name, f"{context.call_key} {context.idempotency_key} {context.run_id}")
             return {"order_id": arguments.order_id, "done_by": "handler"}
 
         return tool(effect=effect, name=name)(handler)
@@ -127,9 +156,9 @@ class World:
 class CountedModel:
     """A scripted model; each call of it is an effect, since it costs money."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, script: Sequence[ModelReply]) -> None:
         self._world = world
-        self._script = ScriptedModel(SCRIPT)
+        self._script = ScriptedModel(script)
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         check_answered(request)
@@ -221,23 +250,46 @@ def happening(kill: Kill | None, hold: dict[str, str] | None, interrupt: str | N
     return happen
 
 
+async def begin(world: World, store: EventStore, run_id: UUID, script: Sequence[ModelReply]) -> RunOutcome:
+    """Start a run."""
+    return await run(
+        world.agent(),
+        "Refund order #W1.",
+        CONTEXT,
+        model=world.model(script),
+        store=store,
+        ids=FixedId(run_id),
+    )
+
+
+async def decide(what: str, agent: Agent, store: EventStore, approval_id: UUID) -> dict[str, Any]:
+    """Grant an approval, or go on with its effect."""
+    office = Office(store)
+    if what == "grant":
+        state = await answer(office, agent, approval_id, Approver("ann"), "grant", "It fits.")
+        state = await carry_out(office, agent, state)
+    else:
+        state = await pick_up(office, agent, approval_id)
+    return {"status": state.status, "execution": state.execution}
+
+
 async def do(job: dict[str, Any]) -> dict[str, Any]:
     """Do a job in this process."""
     kill, run_id = job.get("kill"), UUID(job["run_id"])
-    world = World(Path(job["effects"]), happening(kill, job.get("hold"), job.get("interrupt")))
+    happens = happening(kill, job.get("hold"), job.get("interrupt"))
+    world = World(Path(job["effects"]), happens, job.get("effect", "once"))
     store: EventStore = open_store(job["url"])
     if kill and "append" in kill:
         store = CrashingStore(store, kill["append"], kill["when"], die)
     try:
-        if job["do"] == "run":
-            outcome = await run(
-                world.agent(),
-                "Refund order #W1.",
-                CONTEXT,
-                model=world.model(),
-                store=store,
-                ids=FixedId(run_id),
-            )
+        if job["do"] in ("grant", "pick_up"):
+            return await decide(job["do"], world.agent(), store, approval_id_of(run_id))
+        if job["do"] == "many":
+            each = (run_id.int + place for place in range(MANY))
+            done = await asyncio.gather(*(begin(world, store, UUID(int=one), SCRIPT) for one in each))
+            return {"outcomes": [outcome.outcome for outcome in done]}
+        if job["do"] in ("run", "ask"):
+            outcome = await begin(world, store, run_id, SCRIPT if job["do"] == "run" else ASKING)
         elif job["do"] == "resume":
             outcome = await resume(world.agent(), run_id, model=world.model(), store=store, actor="ops")
         else:
