@@ -64,9 +64,8 @@ def reconcile(
     if settings.as_json:
         screen.lines([machine.line({"run_id": run_id, "call_key": call_key, "version": after.version})])
     else:
-        screen.print(
-            text(f"Call {call_key} is settled by {who}. The run goes on with: tachograph resume {run_id}")
-        )
+        screen.print(text(f"Call {call_key} is settled by {who}. The run goes on with:"))
+        screen.print(text(f"  tachograph resume {run_id}"))
     return FINE
 
 

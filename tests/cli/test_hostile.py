@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,35 @@ def test_a_file_that_is_imported(call: Call, folder: Path, hostile: list[str]) -
     assert_plain(call("steps"))
 
 
+def test_what_people_give_as_their_reason_and_what_differs(call: Call, hostile: list[str]) -> None:
+    call("demo")
+    approval_id = call("approvals", "list", "--json").json["approval_id"]
+    grant = ("approvals", "grant", approval_id, "--permission", "support")
+    for text in filter(str.strip, hostile):
+        if "\0" in text or "\ud83d" in text:  # No argument of a command can hold them.
+            continue
+        told = call(*grant[:3], "--reason", text, "--actor", text[:200] or "x")
+        assert told.code in (1, 2)
+        assert_plain(told)
+    [worst] = [text for text in hostile if text.startswith("\n" * 20)]
+    assert call(*grant, "--reason", worst, "--actor", "ann").code == 0
+    for words in (("approvals", "show"), ("show",), ("why",), ("approvals", "list", "--all")):
+        told = call(*words, *([approval_id] if "list" not in words else []))
+        assert told.code == 0
+        assert_plain(told)
+
+
+def test_what_differs_between_hostile_runs(
+    told: dict[tuple[str, ...], Result], store_url: str, hostile: list[str]
+) -> None:
+    runs = [line["run_id"] for line in call_with(store_url, "runs", "--json").jsons]
+    for one, other in pairwise(runs):
+        assert_plain(call_with(store_url, "diff", one, other))
+    replayed = call_with(store_url, "replay", *runs)
+    assert replayed.code == 0
+    assert_plain(replayed)
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -151,6 +181,14 @@ def test_a_file_that_is_imported(call: Call, folder: Path, hostile: list[str]) -
         ("rebuild", "X"),
         ("resume", "X"),
         ("cancel", "X"),
+        ("replay", "X"),
+        ("replay", "--all", "--since", "X"),
+        ("replay", "--all", "--agent", "X"),
+        ("fork", "X", "--at", "1"),
+        ("diff", "X", "Y"),
+        ("approvals", "show", "X"),
+        ("approvals", "grant", "X", "--reason", "y"),
+        ("reconcile", "X", "1.1", "--failed", "y"),
         ("runs", "--limit", "X"),
         ("runs", "--store", "X"),
         ("runs", "--store", "sqlite:///X"),
