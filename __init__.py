@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tachograph.adapters.running import run_sync as run_sync
     from tachograph.adapters.stores.opening import open_store as open_store
     from tachograph.domain.agent import Agent as Agent
+    from tachograph.domain.approvals.definition import Approval as Approval
     from tachograph.domain.budget import Budget as Budget
     from tachograph.domain.context import TrustedContext as TrustedContext
     from tachograph.domain.tools import TerminalTool as TerminalTool
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Agent": "domain.agent",
+    "Approval": "domain.approvals.definition",
     "Budget": "domain.budget",
     "Evidence": "domain.why.declared",
     "From": "domain.why.declared",

@@ -11,15 +11,8 @@ from tachograph.adapters.loading import load
 from tachograph.adapters.read_side import open_read_side
 from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
-from tachograph.domain.approvals.approval import (
-    Answer,
-    ApprovalState,
-    Approver,
-    answered,
-    escalation,
-    evolve_approval,
-    expiry,
-)
+from tachograph.domain.approvals.answering import Answer, Approver, answered, escalation, expiry
+from tachograph.domain.approvals.approval import ApprovalState, evolve_approval
 from tachograph.domain.approvals.definition import Approval
 from tachograph.domain.approvals.effects import ready, start_of_effect
 from tachograph.domain.approvals.events import ApprovalRefused

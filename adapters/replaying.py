@@ -13,7 +13,7 @@ from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.loading import history_of
 from tachograph.adapters.stores.opening import open_store
 from tachograph.domain.agent import Agent
-from tachograph.domain.approvals.approval import contradiction
+from tachograph.domain.approvals.answering import contradiction
 from tachograph.domain.approvals.asking import approval_asked
 from tachograph.domain.approvals.definition import approval_id_of
 from tachograph.domain.errors import CorruptRun, RunNotFound

@@ -11,6 +11,7 @@ from uuid import UUID
 import click
 
 from tachograph.adapters.stores.opening import open_store
+from tachograph.domain.approvals.definition import approval_id_of
 from tachograph.domain.errors import RunNotFound, StoreError
 from tachograph.domain.events import Entry
 from tachograph.domain.ports import EventStore
@@ -79,6 +80,11 @@ def is_approval(store: EventStore, found: UUID) -> bool:
     """Tell whether an id is that of an approval, not of a run."""
     first = store.read(found, up_to=1)
     return bool(first) and first[0].kind == "approval_requested"
+
+
+def asks_people(store: EventStore, run_id: UUID) -> bool:
+    """Tell whether a run has asked for an approval."""
+    return bool(store.read(approval_id_of(run_id), up_to=1))
 
 
 def read_run(store: EventStore, run_id: UUID, at: int | None = None) -> list[Entry]:

@@ -28,7 +28,8 @@ from tachograph.adapters.screen.output import Screen, cell, columns, text
 from tachograph.adapters.screen.timeline import print_timeline
 from tachograph.adapters.screen.why_text import print_explanation
 from tachograph.domain.agent import Agent
-from tachograph.domain.approvals.approval import Answer, ApprovalState, Approver
+from tachograph.domain.approvals.answering import Answer, Approver
+from tachograph.domain.approvals.approval import ApprovalState
 from tachograph.domain.approvals.definition import approval_id_of
 from tachograph.domain.ports import EventStore
 

@@ -14,7 +14,7 @@ from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
 from tachograph.adapters.running import RunOutcome
 from tachograph.adapters.screen import approvals, machine
-from tachograph.adapters.screen.access import find_run, is_approval, opened
+from tachograph.adapters.screen.access import asks_people, find_run, is_approval, opened
 from tachograph.adapters.screen.agents import load_agent, load_model, model_of_trace
 from tachograph.adapters.screen.commands import FINE, INTERRUPTED, NO, NOT_DONE, Settings, one_line, tell
 from tachograph.adapters.screen.failures import explain, without_secrets
@@ -209,6 +209,11 @@ def _epilogue(
         text("Look closer:", "bold"),
         text(f"  tachograph why {outcome.run_id}"),
         text(f"  tachograph show {outcome.run_id}"),
+        *(
+            [text(f"  tachograph approvals show {outcome.run_id}")]
+            if asks_people(store, outcome.run_id)
+            else []
+        ),
         text(f"  tachograph steps --trace {outcome.trace_id}"),
     )
 

@@ -9,6 +9,11 @@ What `--json` prints: one record a line, ASCII alone.
                           outcomes: {outcome: runs}}                                   a line a trace
     show                  {run_id, version, events: [event]}
     rebuild               {run_id, version, digest, state}
+    approvals ...         {approval_id, run_id, ..., status, execution, votes, verdicts}   a line an approval
+    runs --in-doubt       {run_id, call_key, tool, state}                              a line a call
+    replay                {run_id, drift: null or {kind, version, expected, actual, why}, also, unchecked,
+                          events}                                                      a line a run
+    diff                  {runs, same, differences: [{step, what, one, other}]}
     import                {file, format, digest, conversations, runs_added, runs_already_there,
                           events_added}                                                a line a file
     projections ...       {name, version, position, head, lag, quarantined, generation, updated_at}

@@ -17,7 +17,8 @@ from tachograph.adapters.deciding import Office
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.running import run
 from tachograph.domain.agent import Agent
-from tachograph.domain.approvals.approval import Answer, ApprovalState, Approver
+from tachograph.domain.approvals.answering import Answer, Approver
+from tachograph.domain.approvals.approval import ApprovalState
 from tachograph.domain.approvals.definition import Approval, approval_id_of
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import Effect, Event, Recorded

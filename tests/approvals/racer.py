@@ -6,7 +6,7 @@ from uuid import UUID
 
 from tachograph import open_store
 from tachograph.adapters.deciding import Office, answer
-from tachograph.domain.approvals.approval import Approver
+from tachograph.domain.approvals.answering import Approver
 from tachograph.domain.approvals.definition import Approval
 from tachograph.domain.errors import AnswerRefused
 from tachograph.tests.approvals.desk import Desk

@@ -9,7 +9,7 @@ import pytest
 
 from tachograph.adapters import deciding
 from tachograph.adapters.approving import load_approval, shown_to_approver
-from tachograph.domain.approvals.approval import Answer, Approver
+from tachograph.domain.approvals.answering import Answer, Approver
 from tachograph.domain.approvals.definition import Approval, approval_id_of, digest_of
 from tachograph.domain.approvals.events import ApprovalGranted, ApprovalRefused, ApprovalRequested
 from tachograph.domain.errors import AnswerRefused, ApprovalNotFound, InvalidAgent, InvalidId

@@ -39,7 +39,7 @@ from tachograph.adapters.stores import postgres, recorded, sqlite  # noqa: F401 
 from tachograph.adapters.stores.opening import open_store
 from tachograph.adapters.world import SystemIds
 from tachograph.domain.agent import Agent
-from tachograph.domain.approvals.approval import Approver
+from tachograph.domain.approvals.answering import Approver
 from tachograph.domain.approvals.definition import Approval, approval_id_of
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.errors import TachographError
