@@ -78,7 +78,7 @@ def turn_of(request: ModelRequest, reply: ModelReply, at: datetime, latency_ms: 
 
     calls = tuple(
         CallRequest(
-            call_key=call_key(request.step, index),
+            call_key=f"{request.step}.{index}",
             provider_id=kept(f"calls.{index - 1}.provider_id", call.provider_id),
             name=kept(f"calls.{index - 1}.name", call.name) or "",
             arguments=kept(f"calls.{index - 1}.arguments", call.arguments),
@@ -104,11 +104,6 @@ def turn_of(request: ModelRequest, reply: ModelReply, at: datetime, latency_ms: 
         provider_state=kept("provider_state", reply.provider_state),
         altered=tuple(notes) or None,
     )
-
-
-def call_key(step: int, place: int) -> str:
-    """Return our key of a step's call, counted from 1: `3.1`."""
-    return f"{step}.{place}"
 
 
 def context_of(call: ReadyCall, run: RunState) -> ToolContext:

@@ -11,8 +11,9 @@ code: `next_action` is the one of a live run. No model and no tool is called; th
     outcome      the run would go on, end, or end otherwise
     definition   nothing of that, but the run would begin with another budget, version or definition
 
-Each event is compared as its stored bytes. A copied event of a fork, a takeover, a settlement and a
-cancellation come from outside of the loop: they are taken as they are.
+Each event is compared as its stored bytes, with what the world answered taken from the record. A copied
+event of a fork, a takeover, a settlement and a cancellation come from outside of the loop: they are taken
+as they are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +41,6 @@ from tachograph.domain.events import (
 from tachograph.domain.messages import NO_HISTORY, History
 from tachograph.domain.next_action import Action, AskModel, ExecuteCalls, Finish, next_action
 from tachograph.domain.recording import (
-    call_key,
     context_of,
     refusal_of,
     run_start,
@@ -94,7 +94,7 @@ def replay(agent: Agent, entries: Sequence[Entry], history: History = NO_HISTORY
 
 def _drifts(agent: Agent, entries: Sequence[Entry], history: History) -> Iterator[Drift]:
     state: RunState | None = None
-    today: RunState | None = None  # The same run, begun with today's budget.
+    today: RunStarted | None = None  # The beginning, with today's budget.
     waiting: list[ReadyCall | RefusedCall] = []
     for entry in entries:
         if isinstance(entry, Unreadable):
@@ -108,9 +108,10 @@ def _drifts(agent: Agent, entries: Sequence[Entry], history: History) -> Iterato
             return
         if state is not None and today is not None and not _from_outside(entry, state):
             if not waiting:
-                action = next_action(agent, today, history)
+                begun_today = state if today is state.started else replace(state, started=today)
+                action = next_action(agent, begun_today, history)
                 waiting = list(action.calls) if isinstance(action, ExecuteCalls) else []
-            drift = _compared(agent, waiting[0] if waiting else action, today, entry)
+            drift = _compared(agent, waiting[0] if waiting else action, state, entry)
             if drift is not None:
                 yield drift
                 if drift.kind == "outcome":
@@ -118,14 +119,14 @@ def _drifts(agent: Agent, entries: Sequence[Entry], history: History) -> Iterato
             if waiting and isinstance(event, ToolCall | ToolError):
                 waiting.pop(0)
         elif isinstance(event, RunStarted) and state is None:
+            same = event.budget == agent.budget
+            today = event if same else event.model_copy(update={"budget": agent.budget})
             drift = _of_start(agent, entry, event)
             if drift is not None:
                 yield drift
         else:
             waiting = []
         state = after
-        started = state.started.model_copy(update={"budget": agent.budget})
-        today = replace(state, started=started)
 
 
 def _from_outside(entry: Recorded, state: RunState) -> bool:
@@ -163,12 +164,10 @@ def _compared(
         case AskModel(request):
             if not isinstance(event, ModelTurn):
                 return _other("outcome", entry, "the model is asked for another turn")
-            calls = tuple(
-                call.model_copy(update={"call_key": call_key(request.step, place)})
-                for place, call in enumerate(event.calls, start=1)
-            )
             asked = {"step": request.step, "model_asked": request.model, "request_digest": request.digest}
-            expected = event.model_copy(update={**asked, "calls": calls})
+            if all(getattr(event, name) == value for name, value in asked.items()):
+                return None  # The rest of a turn is the model's answer, which is taken from the record.
+            expected = event.model_copy(update=asked)
             return _difference("request", entry, expected, _why_request(agent, state, request.model, event))
         case Finish() as finish:
             if isinstance(event, ToolError):
@@ -206,6 +205,9 @@ def _of_call(call: ReadyCall, state: RunState, entry: Recorded) -> Drift | None:
     if call.tool.effect != "read" and not begun:
         return _other("validation", entry, f"the start of call {key} is recorded first")
     if isinstance(event, ToolCall):
+        recorded = (event.call_key, event.name, event.arguments, event.declared or {})
+        if recorded == (key, call.request.name, call.canonical, call.declared):
+            return None  # The output is the tool's answer, and what the handler took is the record's.
         done = success_of(call, event.output, event.recorded_at, event.duration_ms)
         return _difference("validation", entry, done, "the call is executed with other arguments")
     if isinstance(event, ToolError) and event.code in _OF_HANDLERS and event.call_key == key:

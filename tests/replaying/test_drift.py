@@ -63,7 +63,7 @@ def note_add(arguments: Order, context: ToolContext) -> str:
 
 
 CLERK = Agent(
-    name="clerk",
+    name="reader",
     version="1",
     instructions="Help.",
     tools=(reading(), note_add),
