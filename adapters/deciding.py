@@ -26,6 +26,7 @@ from tachograph.domain.recording import run_start
 from tachograph.domain.run import RunState
 from tachograph.domain.text import storable
 from tachograph.domain.values import json_text
+from tachograph.projections.approvals import APPROVALS
 
 _FOLLOWING: Final = uuid5(NAMESPACE_URL, "urn:tachograph:decision")
 
@@ -144,6 +145,8 @@ def limit_of(office: Office, agent: Agent, definition: Approval, state: Approval
     side = open_read_side(office.store)
     try:
         side.catch_up()
+        if side.quarantined(APPROVALS.name):
+            return "Some approvals can't be read: look at `tachograph projections status`."
         for row in side.approvals(tenant=asked.tenant, subject=asked.subject):
             if row["approval_id"] == str(state.approval_id):
                 break

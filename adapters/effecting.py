@@ -9,10 +9,11 @@ from tachograph.adapters.deciding import Office, definition_of
 from tachograph.adapters.executing import Succeeded, execute
 from tachograph.adapters.loading import load
 from tachograph.domain.agent import Agent
+from tachograph.domain.approvals.answering import contradiction
 from tachograph.domain.approvals.approval import ApprovalState, evolve_approval
 from tachograph.domain.approvals.effects import context_of_effect, ready, start_of_effect
 from tachograph.domain.approvals.events import ApprovalExecuted
-from tachograph.domain.errors import VersionConflict
+from tachograph.domain.errors import CorruptRun, VersionConflict
 from tachograph.domain.recorded_event import Settlement
 from tachograph.domain.text import storable
 
@@ -25,10 +26,14 @@ async def carry_out(office: Office, agent: Agent, state: ApprovalState) -> Appro
 
     Raises:
         InvalidAgent: The agent can't carry it out; it stays started.
+        CorruptRun: What was approved is not what the run asked for any more; nothing is done.
         StoreError: The result could not be recorded; it stays started.
         KeyboardInterrupt, SystemExit: The handler raised it; recorded.
     """
     run = await asyncio.to_thread(load, office.store, state.requested.run_id)
+    contradicted = contradiction(state, run)
+    if contradicted is not None:
+        raise CorruptRun(state.approval_id, state.version, contradicted[1])
     call = ready(definition_of(agent, state), state)
     began = office.clock.monotonic()
     result = await execute(call, context_of_effect(call, run), agent.output_max)

@@ -194,6 +194,58 @@ class TestForking:
         assert call("fork", demo_run).code == 2
 
 
+GOING_ON = """
+from pydantic import BaseModel
+from tachograph import Agent, Approval, TerminalTool
+
+class Ask(BaseModel):
+    order_id: str = ""
+
+class Answer(BaseModel):
+    text: str
+
+agent = Agent(
+    name="shop", version="1", instructions="Ask.",
+    terminals=(
+        TerminalTool("ask_boss", "Ask.", Ask, "approval_requested", Approval(continues=True)),
+        TerminalTool("answer_user", "Answer.", Answer, "answered"),
+    ),
+)
+"""
+
+
+class TestGoingOn:
+    @pytest.fixture
+    def approval(self, call: Call, shop: Path) -> str:
+        (shop / "boss.py").write_text(GOING_ON)
+        script = (shop / "leave.toml").read_text().replace("leave", "ask_boss")
+        (shop / "boss.toml").write_text(script)
+        call("run", "boss:agent", "--input", "May I?", "--model", "scripted:boss.toml", "--trace", "t-1")
+        approval_id: str = call("approvals", "list", "--json").json["approval_id"]
+        (shop / "told.toml").write_text(
+            script.split("[[replies]]")[0] + "[[replies]]" + script.split("[[replies]]")[2]
+        )
+        return approval_id
+
+    def test_the_run_goes_on_with_the_decision(self, call: Call, approval: str) -> None:
+        grant = ("approvals", "grant", approval, "--reason", "He may.", "--actor", "ann")
+        told = call(*grant, "--agent", "boss:agent", "--model", "scripted:told.toml")
+        assert (told.code, "went on with the decision: answered" in told.out) == (0, True)
+        [after, before] = call("runs", "--trace", "t-1", "--json").jsons
+        assert (after["continues"], after["outcome"]) == (before["run_id"], "answered")
+        [started, *_] = call("show", after["run_id"], "--json").json["events"]
+        assert '"decision":"granted","by":["ann"],"reasons":["He may."]' in started["input"][0]["content"]
+        assert call("replay", after["run_id"], "--agent", "boss:agent").code == 0
+
+    def test_without_a_model_it_says_how(self, call: Call, approval: str) -> None:
+        deny = ("approvals", "deny", approval, "--reason", "No.", "--actor", "ann", "--agent", "boss:agent")
+        told = call(*deny)
+        assert told.code == 0
+        [said] = [line for line in told.err.splitlines() if "tachograph resume" in line]
+        resumed = call("resume", said.split()[-1], "--agent", "boss:agent", "--model", "scripted:told.toml")
+        assert resumed.code == 0
+
+
 ONCE = '''
 import os, signal
 from pydantic import BaseModel

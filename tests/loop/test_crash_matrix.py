@@ -122,7 +122,8 @@ class TestManyRunsInOneCommit:
     def check(self, processes: Worker, url: str, effects_file: Path, kill: dict[str, Any]) -> int:
         first = UUID(int=uuid4().int & ~0xFF)
         job = {"url": url, "run_id": first, "effects": effects_file}
-        assert processes.do(do="many", kill=kill, **job) == KILLED
+        died = processes.do(do="many", kill=kill, **job)
+        assert died == KILLED or "after_s" in kill
         store = open_store(url)
         for place in range(MANY):
             run_id = UUID(int=first.int + place)
@@ -150,6 +151,13 @@ class TestManyRunsInOneCommit:
     ) -> None:
         kill = {"tool": "money_send", "nth": 4, "when": when}
         assert self.check(processes, url, effects_file, kill) <= MANY
+
+    @pytest.mark.slow
+    def test_whenever_the_process_dies(self, processes: Worker, url: str, tmp_path: Path) -> None:
+        """Also within a commit: the kill comes from outside, at forty moments of the time it takes."""
+        for moment in range(40):
+            effects_file = tmp_path / f"moment {moment}.txt"
+            self.check(processes, url, effects_file, {"after_s": 0.005 + moment * 0.005})
 
     @pytest.mark.slow
     def test_at_every_append_of_all_of_them(self, processes: Worker, url: str, tmp_path: Path) -> None:

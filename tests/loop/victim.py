@@ -8,6 +8,7 @@ it, and prints what became of that: `{"signal": 9}`, or what the job gave. A job
      "effects": FILE, "effect": what an approval may do again after a crash ("once"),
      "kill": {"append": 3, "when": "before" | "after"}          around the third append, or
              {"tool": NAME, "nth": 1, "when": "before" | "after"},   around that handler's effect
+             {"after_s": 0.05},                                      wherever it is by then
      "hold": {"tool": NAME, "until": FILE},      the handler, after its effect, until the file is there
      "interrupt": NAME}                          Ctrl-C while that handler runs, after its effect
 
@@ -23,6 +24,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -61,6 +63,7 @@ class Kill(TypedDict, total=False):
     tool: str
     nth: int
     when: When
+    after_s: float
 
 
 class Order(BaseModel):
@@ -235,7 +238,7 @@ def happening(kill: Kill | None, hold: dict[str, str] | None, interrupt: str | N
     def happen(name: str, when: When) -> None:
         if when == "before":
             seen[name] = seen.get(name, 0) + 1
-        if kill and (kill.get("tool"), kill.get("nth", 1), kill["when"]) == (name, seen[name], when):
+        if kill and (kill.get("tool"), kill.get("nth", 1), kill.get("when")) == (name, seen[name], when):
             die()
         if when == "before":
             return
@@ -279,6 +282,8 @@ async def do(job: dict[str, Any]) -> dict[str, Any]:
     happens = happening(kill, job.get("hold"), job.get("interrupt"))
     world = World(Path(job["effects"]), happens, job.get("effect", "once"))
     store: EventStore = open_store(job["url"])
+    if kill and "after_s" in kill:
+        threading.Timer(kill["after_s"], die).start()
     if kill and "append" in kill:
         store = CrashingStore(store, kill["append"], kill["when"], die)
     try:

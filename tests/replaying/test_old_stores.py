@@ -53,7 +53,7 @@ def test_it_is_rebuilt_as_it_was(old: Path) -> None:
 
 
 def test_it_is_replayed_without_drift(old: Path) -> None:
-    """Another release of pydantic may write the schemas of the tools, and with them the request, otherwise."""
+    """Another release of pydantic may write the tools' schemas, and with them the request, otherwise."""
     store = open_store(f"sqlite:///{old}")
     agents = {CLERK.name: CLERK}
     runs = [replay_run(store, run_id, agents.get) for run_id in streams(store, "run_started")]
