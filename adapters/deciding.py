@@ -74,10 +74,11 @@ async def answer(
         state = await asyncio.to_thread(load_approval, office.store, approval_id)
         if tenant not in (None, state.requested.tenant):
             raise ApprovalNotFound(approval_id)
-        definition = definition_of(agent, state)
+        _check_agent(agent, state)
         run = await asyncio.to_thread(load, office.store, state.requested.run_id)
         limit = None
         if said == "grant" and state.status == "pending":
+            definition = definition_of(agent, state)
             if state.requested.then == "execute":
                 ready(definition, state)
             limit = await asyncio.to_thread(limit_of, office, agent, definition, state)
@@ -86,15 +87,24 @@ async def answer(
         after, appends = _with_what_follows(office, agent, run, state, events)
         try:
             await office.store.append_together(appends)
-        except VersionConflict:
+        except VersionConflict as exc:
+            if exc.run_id != approval_id:
+                raise
             continue  # Somebody else's answer came first: the rules are applied to what it left.
         if isinstance(events[-1], ApprovalRefused):
             raise AnswerRefused(events[-1].code, events[-1].message)
         return after
 
 
-async def remind(office: Office, agent: Agent, approval_id: UUID) -> ApprovalState:
-    """Record that an approval has expired, or has waited so long that somebody else has to look, if so."""
+async def remind(office: Office, agent: Agent | None, approval_id: UUID) -> ApprovalState:
+    """
+    Record that an approval has expired, or has waited so long that somebody else has to look, if so.
+
+    Args:
+        agent: The one whose run asked; needed where a run goes on with the decision.
+    Raises:
+        InvalidAgent: It is another agent's.
+    """
     while True:
         state = await asyncio.to_thread(load_approval, office.store, approval_id)
         now = office.clock.now()
@@ -105,12 +115,15 @@ async def remind(office: Office, agent: Agent, approval_id: UUID) -> ApprovalSta
             events = [escalation(state, now)]
         if not events:
             return state
-        definition_of(agent, state)
+        if agent is not None:
+            _check_agent(agent, state)
         run = await asyncio.to_thread(load, office.store, state.requested.run_id)
         after, appends = _with_what_follows(office, agent, run, state, events)
         try:
             await office.store.append_together(appends)
-        except VersionConflict:
+        except VersionConflict as exc:
+            if exc.run_id != approval_id:
+                raise
             continue
         return after
 
@@ -128,8 +141,7 @@ def definition_of(agent: Agent, state: ApprovalState) -> Approval:
         InvalidAgent: It is another agent's, or the agent asks for no such approval any more.
     """
     asked = state.requested
-    if asked.agent != agent.name:
-        raise InvalidAgent(f"approval {state.approval_id} is of agent {asked.agent}, not {agent.name}")
+    _check_agent(agent, state)
     terminal = agent.terminals_by_name.get(asked.tool)
     if terminal is None or terminal.approval is None or terminal.approval.then != asked.then:
         raise InvalidAgent(f"{agent.name} can't go on with what was asked for: its {asked.tool} has changed")
@@ -164,31 +176,34 @@ def limit_of(office: Office, agent: Agent, definition: Approval, state: Approval
         return f"What is asked for on {asked.subject} can't be added up: {exc}"
 
 
+def _check_agent(agent: Agent, state: ApprovalState) -> None:
+    if state.requested.agent != agent.name:
+        asked = state.requested.agent
+        raise InvalidAgent(f"approval {state.approval_id} is of agent {asked}, not {agent.name}")
+
+
 def _with_what_follows(
-    office: Office, agent: Agent, run: RunState, state: ApprovalState, events: Sequence[Event]
+    office: Office, agent: Agent | None, run: RunState, state: ApprovalState, events: Sequence[Event]
 ) -> tuple[ApprovalState, list[Append]]:
     after = state
     for event in events:
         after = evolve_approval(state.approval_id, after, event)
-    following: list[Event] = []
-    appends: list[Append] = []
-    if state.status == "pending" and after.status != "pending":
-        now = events[-1].recorded_at
-        if after.status == "granted" and after.requested.then == "execute":
-            definition = definition_of(agent, state)
-            following = [start_of_effect(definition, after, run, now, office.ids.owner())]
-            after = evolve_approval(state.approval_id, after, following[0])
-        elif after.requested.then == "continue":
-            started = run_start(
-                agent,
-                run.started.context,
-                (Message(role="tool", content=_decision_text(after)),),
-                now,
-                office.ids.owner(),
-                continues=run.run_id,
-            )
-            appends = [Append(following_run(state.approval_id), [started], 0)]
-    return after, [Append(state.approval_id, [*events, *following], state.version), *appends]
+    own = Append(state.approval_id, events, state.version)
+    executes = after.requested.then == "execute" and after.status == "granted"
+    goes_on = after.requested.then == "continue" and after.status != "pending"
+    if state.status != "pending" or not (executes or goes_on):
+        return after, [own]
+    if agent is None:
+        raise InvalidAgent(f"a run goes on with approval {state.approval_id}: its agent is needed")
+    now = events[-1].recorded_at
+    if executes:
+        begun = start_of_effect(definition_of(agent, state), after, run, now, office.ids.owner())
+        after = evolve_approval(state.approval_id, after, begun)
+        return after, [own._replace(events=[*events, begun])]
+    said = (Message(role="tool", content=_decision_text(after)),)
+    trusted = run.started.context
+    started = run_start(agent, trusted, said, now, office.ids.owner(), continues=run.run_id)
+    return after, [own, Append(following_run(state.approval_id), [started], 0)]
 
 
 def _decision_text(state: ApprovalState) -> str:

@@ -3,7 +3,6 @@
 import asyncio
 import getpass
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import click
@@ -148,8 +147,11 @@ def remind(settings: Settings, agent_name: str | None) -> int:
         office = Office(store)
         changed = 0
         for state in list(every_approval(store, pending=True)):
-            agent = _agent_of(state, agent_name, skip_others=True)
-            if agent is None:
+            agent = _known_agent(state, agent_name)
+            if agent is None and state.requested.then == "continue":
+                tell(
+                    f"Left out: {state.approval_id}, whose run goes on; say with --agent where its agent is."
+                )
                 continue
             after = asyncio.run(deciding.remind(office, agent, state.approval_id))
             if after.version > state.version:
@@ -170,12 +172,15 @@ def find_approval(store: EventStore, named: str) -> UUID:
     return approval_id_of(found) if entries and entries[0].kind == "run_started" else found
 
 
-def _agent_of(state: ApprovalState, name: str | None, *, skip_others: bool = False) -> Any:
+def _known_agent(state: ApprovalState, name: str | None) -> Agent | None:
     agent = load_agent(name) if name is not None else refund_agent
-    if state.requested.agent == agent.name:
+    return agent if state.requested.agent == agent.name else None
+
+
+def _agent_of(state: ApprovalState, name: str | None) -> Agent:
+    agent = _known_agent(state, name)
+    if agent is not None:
         return agent
-    if skip_others:
-        return None
     raise click.UsageError(
         f"Approval {state.approval_id} is of the agent {state.requested.agent[:80]!r}: say with --agent "
         "MODULE:AGENT where it is defined."

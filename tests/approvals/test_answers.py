@@ -12,7 +12,7 @@ from tachograph.adapters.approving import load_approval, shown_to_approver
 from tachograph.domain.approvals.answering import Answer, Approver
 from tachograph.domain.approvals.definition import Approval, approval_id_of, digest_of
 from tachograph.domain.approvals.events import ApprovalGranted, ApprovalRefused, ApprovalRequested
-from tachograph.domain.errors import AnswerRefused, ApprovalNotFound, InvalidAgent, InvalidId
+from tachograph.domain.errors import AnswerRefused, ApprovalNotFound, InvalidAgent, InvalidId, VersionConflict
 from tachograph.domain.events import Terminal
 from tachograph.domain.ports import EventStore
 
@@ -187,6 +187,19 @@ class TestDeciding:
         desk.approval = Approval(continues=True)
         with pytest.raises(InvalidAgent):
             desk.answers(approval_id)
+        assert desk.kinds(approval_id) == ["requested"]
+        assert desk.answers(approval_id, ANN, "deny").status == "denied"
+
+    def test_a_run_that_stands_where_the_decision_would_go_on_is_no_endless_race(
+        self, store: EventStore
+    ) -> None:
+        desk = Desk(store, Approval(continues=True))
+        first, second = desk.asks(), desk.asks()
+        start = desk.history(desk.state(first).requested.run_id)[0]
+        asyncio.run(store.append(deciding.following_run(second), [start], expected_version=0))
+        with pytest.raises(VersionConflict):
+            desk.answers(second)
+        assert desk.answers(first).status == "granted"
 
     def test_there_is_no_such_approval(self, store: EventStore) -> None:
         with pytest.raises(ApprovalNotFound):
