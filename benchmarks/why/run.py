@@ -21,6 +21,7 @@ from typing import Any
 from conversations import Conversation, Request, leaves, load, with_value  # type: ignore[import-not-found]
 from mutations import KINDS, kind_of, mutations  # type: ignore[import-not-found]
 
+from tachograph.domain.why import keys
 from tachograph.domain.why.argument import STRONG, Argument
 from tachograph.domain.why.explaining import LATEST
 from tachograph.domain.why.match import PLACES_MAX
@@ -135,7 +136,7 @@ def occurs(conversation: Conversation, request: Request, before: str, value: Any
     """Tell whether a value stands in the evidence before a call, as a text or as a number."""
     if isinstance(value, Decimal):
         index = conversation.evidence.index
-        places = index.number(decimal_key(value), request.before).latest(PLACES_MAX)
+        places = index.places(keys.number(decimal_key(value)), request.before).latest(PLACES_MAX)
         return f"{value:f}" in before or any(index.trust(index.place(place).leaf) for place in places)
     return str(value).lower() in before
 

@@ -7,12 +7,10 @@ total order, so one question has one answer. For a value so short that it turns 
 field name comes first.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tachograph.domain.currencies import CURRENCY_DIGITS
 from tachograph.domain.why.argument import Mention
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
@@ -21,7 +19,7 @@ from tachograph.domain.why.leaves import Leaf, Lexeme, keys_of
 from tachograph.domain.why.match import Match, Search
 from tachograph.domain.why.matching import matches
 from tachograph.domain.why.numbers import is_low
-from tachograph.domain.why.units import MONEY
+from tachograph.domain.why.units import MINOR, MONEY, currency_around
 from tachograph.domain.why.words import field_words
 
 COMPANY: Final = 5
@@ -32,8 +30,6 @@ _KINDS: Final[Mapping[str, int]] = {"exact": 0, "number": 0, "joined_fields": 2}
 _TRANSFORMED: Final = 1
 _UNSTRUCTURED: Final = frozenset({"customer", "policy", "error"})
 _TWO_VALUES: Final = frozenset({"yes", "no", "true", "false", "on", "off"})
-_CURRENCY_BEFORE: Final = re.compile(r"([$€£¥₹]|\b[A-Z]{3})\s?\Z")
-_CURRENCY_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|dollars?\b|euros?\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +125,7 @@ def find(evidence: Evidence, leaf: Leaf, before: int) -> Finding:
     if not (isinstance(leaf.value, str) and leaf.value):
         return Finding(leaf, asked, low=False)
     index = evidence.index
-    search = Search(index, before)
+    search = Search(index, before, minor=bool(asked & MINOR))
     low = _is_low(leaf.value)
     kept, echoes, mention = _sorted_out(evidence, matches(search, leaf.value))
     if not kept and not isinstance(leaf.value, Lexeme):
@@ -160,7 +156,11 @@ def _candidate(index: Index, match: Match, asked: frozenset[str], low: bool) -> 
     document = index.document(match.leaf)
     structured = match.whole and index.trust(match.leaf) not in _UNSTRUCTURED
     shared = len(asked & frozenset(_words_at(index, match, structured)))
-    telling = not low or (not structured and bool(asked & MONEY) and _is_money(index, match))
+    telling = not low or (
+        not structured
+        and bool(asked & MONEY)
+        and currency_around(index.text(match.leaf), match.start, match.end) is not None
+    )
     order = (
         not telling and not shared,
         _KINDS.get(match.rule, _TRANSFORMED),
@@ -174,6 +174,10 @@ def _candidate(index: Index, match: Match, asked: frozenset[str], low: bool) -> 
     return Candidate(match, shared, structured, telling, order)
 
 
+def _is_money(index: Index, match: Match) -> bool:
+    return currency_around(index.text(match.leaf), match.start, match.end) is not None
+
+
 def _words_at(index: Index, match: Match, structured: bool) -> Iterator[str]:
     for key in [key for key in index.path(match.leaf) if type(key) is str][-2:]:
         yield from field_words(key)
@@ -181,14 +185,6 @@ def _words_at(index: Index, match: Match, structured: bool) -> Iterator[str]:
         text = index.text(match.leaf)
         near = f"{text[max(0, match.start - _NEAR) : match.start]} {text[match.end : match.end + _NEAR]}"
         yield from field_words(near)
-
-
-def _is_money(index: Index, match: Match) -> bool:
-    text = index.text(match.leaf)
-    before = _CURRENCY_BEFORE.search(text[max(0, match.start - 5) : match.start])
-    after = _CURRENCY_AFTER.match(text, match.end)
-    codes = [found[1] for found in (before, after) if found]
-    return any(len(code) != 3 or not code.isupper() or code in CURRENCY_DIGITS for code in codes)
 
 
 def _is_low(value: str) -> bool:

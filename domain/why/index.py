@@ -13,13 +13,12 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from tachograph.domain.why.argument import Trust
-from tachograph.domain.why.dates import Day, dates
 from tachograph.domain.why.document import Document, Origin
+from tachograph.domain.why.keys import post_number, post_text
 from tachograph.domain.why.leaves import Lexeme, members, opened, token
-from tachograph.domain.why.numbers import core_of, number_key, word_key, written_numbers
 from tachograph.domain.why.postings import Places, Postings
 from tachograph.domain.why.records import OUTERMOST, Records
-from tachograph.domain.why.words import field_words, form, word_forms
+from tachograph.domain.why.words import field_words
 
 TEXT_MAX: Final = 4_000_000  # characters of one text
 TRACE_MAX: Final = 32_000_000  # characters of all texts of a trace
@@ -40,7 +39,6 @@ class Index:
     def __init__(self) -> None:
         self.documents: list[Document] = []
         self.left_out: list[tuple[int, int]] = []  # (place of the space, characters left out there)
-        self.years: dict[int, int] = {}  # where a year was first said with its day
         self.size = 0
         self._texts: list[str] = []
         self._bases = array("Q")
@@ -76,29 +74,9 @@ class Index:
         """Sort the postings; nothing can be added afterwards."""
         self._postings.sort()
 
-    def word(self, word: str, before: int) -> Places:
-        """Return the places of a word in its form, or of digits whatever zeros they begin with."""
-        return self._postings.places(word_key(word), before)
-
-    def number(self, key: str, before: int) -> Places:
-        """Return the places of a number by its key."""
-        return self._postings.places(f"n\0{key}", before)
-
-    def day(self, day: Day, before: int) -> Places:
-        """Return the places of a day, written in any form. Year 0: those without a year."""
-        return self._postings.places(f"d\0{day}", before)
-
-    def day_of_any_year(self, day: tuple[int, int], before: int) -> Places:
-        """Return the places of a month and day with a year."""
-        return self._postings.places(f"m\0{day}", before)
-
-    def core(self, digits: str, before: int) -> Places:
-        """Return the places of digits that stand behind a prefix of letters, as in `W123456`."""
-        return self._postings.places(f"p\0{digits}", before)
-
-    def whole(self, text: str, before: int) -> Places:
-        """Return the places of leaves without a word that are this text."""
-        return self._postings.places(f"t\0{text}", before)
+    def places(self, key: str, before: int) -> Places:
+        """Return the places of a key of `keys` before a place."""
+        return self._postings.places(key, before)
 
     def place(self, position: int) -> Place:
         """Return the leaf at a position of the space, and the offset in its text."""
@@ -211,32 +189,9 @@ class Index:
         self._leaf_is_number.append(number)
         self.size = base + len(value) + 1
         if number:
-            self._postings.add(f"n\0{number_key(value)}", base)
+            post_number(self._postings.add, value, base)
         else:
-            self._post_text(value, base)
-
-    def _post_text(self, text: str, base: int) -> None:
-        add = self._postings.add
-        any_word = any_digit = False
-        for start, word in word_forms(text):
-            any_word = True
-            if word.isalpha():
-                add(word, base + start)
-                continue
-            any_digit = True
-            add(word_key(word), base + start)
-            if core := core_of(word):
-                add(f"p\0{core}", base + start)
-        if not any_word:
-            add(f"t\0{form(text)}", base)
-        if any_digit and len(text) > 2 and (len(text) == 8 or not text.isdigit()):
-            for number in written_numbers(text):
-                add(f"n\0{number.key}", base + number.start)
-            for dated in dates(text):
-                add(f"d\0{dated.day}", base + dated.start)
-                if dated.day[0]:
-                    add(f"m\0{dated.day[1:]}", base + dated.start)
-                    self.years.setdefault(dated.day[0], base + dated.start)
+            post_text(self._postings.add, value, base)
 
     def _leave_out(self, characters: int) -> None:
         if self.left_out and self.left_out[-1][0] >= self.documents[-1].start:

@@ -5,6 +5,7 @@ from typing import Final
 
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.match import Match, Search
+from tachograph.domain.why.numbers import word_key
 from tachograph.domain.why.words import words
 
 WORDS_MAX: Final = 12
@@ -21,7 +22,7 @@ def joined_fields(search: Search, value: str) -> Iterator[Match]:
     if not 2 <= len(wanted) <= WORDS_MAX or not any(word.isalpha() for word in wanted):
         return
     index = search.index
-    rarest = min((index.word(word, search.before) for word in wanted), key=len)
+    rarest = min((index.places(word_key(word), search.before) for word in wanted), key=len)
     seen: set[int] = set()
     for position in search.latest(rarest):
         leaf, _ = index.place(position)

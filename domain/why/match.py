@@ -30,14 +30,16 @@ class Search:
     The search for one value in what lies before a place of the index.
 
     Args:
+        minor: Whether the value is said to be in minor units, such as cents.
         cut: Whether there were more places than are looked at: then nothing found says nothing.
     """
 
-    __slots__ = ("before", "cut", "index")
+    __slots__ = ("before", "cut", "index", "minor")
 
-    def __init__(self, index: Index, before: int) -> None:
+    def __init__(self, index: Index, before: int, *, minor: bool = False) -> None:
         self.index = index
         self.before = before
+        self.minor = minor
         self.cut = False
 
     def latest(self, places: Places, most: int = PLACES_MAX) -> list[int]:

@@ -7,7 +7,7 @@ Where in the indexed texts of a trace a value stands: as it is, or after one nam
     decimal_comma      49,90
     minor_units        4990 beside a currency of two digits (ISO 4217)
     case, unicode      another case, another Unicode form
-    separators         other spaces or signs between the words
+    separators         other spaces or signs between the words, or between the groups of a long number
     prefix             an id with or without its sign or letters: #W123456, W123456, 123456
     date_...           the same day in another form; without its year, where the year is known
     time_form          the same instant in another form
@@ -18,9 +18,9 @@ Nothing here knows what is evidence: places in what the model wrote are found to
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Final
 
+from tachograph.domain.why import keys
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.leaves import Lexeme
 from tachograph.domain.why.match import PLACES_MAX, Match, Search
@@ -29,15 +29,15 @@ from tachograph.domain.why.matching_days import (
     matches_of_day_of_the_year,
     matches_of_instant,
 )
-from tachograph.domain.why.numbers import as_decimal, decimal_key, number_key, written_numbers
+from tachograph.domain.why.matching_groups import matches_of_groups
+from tachograph.domain.why.matching_numbers import matches_of_number
+from tachograph.domain.why.numbers import as_decimal, word_key
 from tachograph.domain.why.postings import Places
 from tachograph.domain.why.spans import PREFIX_BEFORE, aligned, is_cut, is_negative, reach
-from tachograph.domain.why.units import minor_readings
 from tachograph.domain.why.words import Word, form, words
 
 VALUE_MAX: Final = 4_000  # characters of a value that is looked up as a whole
 _PIVOTS_MAX: Final = 20 * PLACES_MAX  # Places of a word that are looked at for its neighbours alone.
-_NUMBER_MAX: Final = 70
 _INK: Final = re.compile(r"\S")
 _NAME: Final = re.compile(r"[A-Za-z]+(?:[ _-][A-Za-z]+){1,5}")
 _ID: Final = re.compile(r"[^\w\s]?([a-z]{1,4})[-_]?([0-9]{5,})")
@@ -52,12 +52,13 @@ def matches(search: Search, value: str) -> list[Match]:
     Args:
         value: A text, or a Lexeme for a number.
     """
-    found = list(_matches_of_number(search, value))
+    found = list(matches_of_number(search, value))
     if not isinstance(value, Lexeme) and len(value) <= VALUE_MAX:
         found += _matches_of_text(search, value)
         for spelled in _spellings(value):
             found += (match._replace(rule="separators") for match in _matches_of_text(search, spelled))
         found += _matches_of_prefixed(search, value)
+        found += matches_of_groups(search, value)
         found += matches_of_day(search, value)
         found += matches_of_day_of_the_year(search, value)
         found += matches_of_instant(search, value)
@@ -69,69 +70,11 @@ def matches(search: Search, value: str) -> list[Match]:
     return list(best.values())
 
 
-def _matches_of_number(search: Search, value: str) -> Iterator[Match]:
-    wanted = as_decimal(value)
-    if wanted is None:
-        return
-    index = search.index
-    keys = {decimal_key(wanted), decimal_key(abs(wanted))}  # In a text, a sign stands before the number.
-    for key in sorted(keys):
-        for position in search.latest(index.number(key, search.before)):
-            leaf, offset = index.place(position)
-            match = _number_match(index, leaf, offset, value, wanted)
-            if match is not None:
-                yield match
-    for key, digits in minor_readings(wanted):
-        for position in search.latest(index.number(key, search.before)):
-            leaf, offset = index.place(position)
-            if offset == 0 and number_key(index.text(leaf)) == key and digits.fits(index, leaf):
-                yield Match(leaf, 0, len(index.text(leaf)), True, "minor_units", digits.note)
-
-
-def _number_match(index: Index, leaf: int, offset: int, value: str, wanted: Decimal) -> Match | None:
-    text = index.text(leaf)
-    if index.is_number(leaf):
-        if as_decimal(text) != wanted or _is_id(value):
-            return None
-        same = isinstance(value, Lexeme) and text == value
-        return Match(leaf, 0, len(text), True, "exact" if same else "number")
-    found = _number_at(text, offset, abs(wanted))
-    if found is None:
-        return None
-    end, rule = found
-    if is_negative(text, offset, end) != (wanted < 0):
-        return None
-    if text[offset:end] == value and rule != "prefix":
-        rule = "exact"
-    elif _is_id(text[offset:end]) or (value.isdigit() and _is_id(value)):
-        return None
-    return Match(leaf, offset, end, (offset, end) == (0, len(text)), rule)
-
-
-def _is_id(text: str) -> bool:
-    """Tell whether digits are no number: they begin with a zero, and none may be left out."""
-    return len(text) > 1 and text[0] == "0" and text.isdigit()
-
-
-def _number_at(text: str, offset: int, wanted: Decimal) -> tuple[int, str] | None:
-    for written in written_numbers(text[max(0, offset - 8) : offset + _NUMBER_MAX]):
-        start = written.start + max(0, offset - 8)
-        if start == offset and written.key == decimal_key(wanted):
-            return offset + written.end - written.start, written.rule
-    end = offset
-    while end < len(text) and text[end].isdigit():
-        end += 1
-    if is_cut(text, offset, end) or number_key(text[offset:end]) != decimal_key(wanted):
-        return None
-    prefixed = PREFIX_BEFORE.search(text, max(0, offset - 8), offset)
-    return end, "prefix" if prefixed else "number"
-
-
 def _matches_of_text(search: Search, value: str) -> Iterator[Match]:
     parts = list(words(value))
     index = search.index
     if not parts:
-        for position in search.latest(index.whole(form(value), search.before)):
+        for position in search.latest(index.places(keys.whole(form(value)), search.before)):
             leaf, _ = index.place(position)
             if form(index.text(leaf)) == form(value):
                 yield _match(index, leaf, 0, len(index.text(leaf)), value, 0)
@@ -139,7 +82,7 @@ def _matches_of_text(search: Search, value: str) -> Iterator[Match]:
     firsts: dict[str, Word] = {}
     for part in parts:
         firsts.setdefault(part.form, part)
-    places = {word: index.word(word, search.before) for word in firsts}
+    places = {word: index.places(word_key(word), search.before) for word in firsts}
     pivot = firsts[min(places, key=lambda word: len(places[word]))]
     number = as_decimal(value)
     for position in _likely(search, parts, pivot, places):
@@ -219,12 +162,12 @@ def _matches_of_prefixed(search: Search, value: str) -> Iterator[Match]:
     prefixed = _ID.fullmatch(wanted)
     positions: list[int] = []
     if bare:
-        positions += search.latest(index.core(bare[1], search.before))
+        positions += search.latest(index.places(keys.core(bare[1]), search.before))
     if prefixed:
         letters, core = prefixed.groups()
         others = [word for word in _joined(letters, core) if word not in wanted]
         for word in (core, *others):
-            positions += search.latest(index.word(word, search.before))
+            positions += search.latest(index.places(word_key(word), search.before))
     for position in positions:
         leaf, offset = index.place(position)
         text = index.text(leaf)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final
 
+from tachograph.domain.why import keys
 from tachograph.domain.why.dates import dates, day_of_the_year, one_date
 from tachograph.domain.why.match import Match, Search
 
@@ -19,10 +20,9 @@ def matches_of_day(search: Search, value: str) -> Iterator[Match]:
         return
     year, month, number = day
     index, before = search.index, search.before
-    positions = search.latest(index.day(day, before))
-    said = index.years.get(year)
-    if said is not None and said < before:
-        positions += search.latest(index.day((0, month, number), before))
+    positions = search.latest(index.places(keys.day(day), before))
+    if len(index.places(keys.year(year), before)):
+        positions += search.latest(index.places(keys.day((0, month, number)), before))
     for position in positions:
         leaf, offset = index.place(position)
         text = index.text(leaf)
@@ -49,8 +49,8 @@ def matches_of_day_of_the_year(search: Search, value: str) -> Iterator[Match]:
     if wanted is None:
         return
     index, before = search.index, search.before
-    positions = search.latest(index.day((0, *wanted), before))
-    positions += search.latest(index.day_of_any_year(wanted, before))
+    positions = search.latest(index.places(keys.day((0, *wanted)), before))
+    positions += search.latest(index.places(keys.day_of_any_year(wanted), before))
     for position in positions:
         leaf, offset = index.place(position)
         for dated in dates(index.text(leaf)[offset : offset + _DATE_MAX]):
@@ -77,7 +77,7 @@ def matches_of_instant(search: Search, value: str) -> Iterator[Match]:
             day = (instant + timedelta(days=days)).date()
         except OverflowError:
             continue
-        for position in search.latest(index.day((day.year, day.month, day.day), search.before)):
+        for position in search.latest(index.places(keys.day((day.year, day.month, day.day)), search.before)):
             leaf, offset = index.place(position)
             text = index.text(leaf)
             try:

@@ -21,6 +21,7 @@ _WRITTEN: Final = re.compile(
     r"(?P<english>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?)"
     r"|(?P<continental>[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,4})"
     r"|(?P<spaced>[0-9]{1,3}(?:[\u00a0\u202f'\u2019][0-9]{3})+(?:[.,][0-9]{1,4})?)"
+    r"|(?P<spaced_comma>[0-9]{1,3}(?: [0-9]{3})+,[0-9]{2})"
     r"|(?P<plain>[0-9]+\.[0-9]+)"
     r"|(?P<comma>[0-9]+,[0-9]{1,2})"
     r")(?![0-9]|[.,][0-9])"
@@ -115,4 +116,4 @@ def _plain(found: re.Match[str]) -> str:
         return text.replace(",", "")
     if found.lastgroup == "continental":
         return text.replace(".", "").replace(",", ".")
-    return re.sub("[\u00a0\u202f'\u2019]", "", text).replace(",", ".")
+    return re.sub("[ \u00a0\u202f'\u2019]", "", text).replace(",", ".")

@@ -21,7 +21,10 @@ _COUNTED: Final = re.compile(
     r"(?:\b|_|(?<=[a-z]))(?:id|no|nr|number|code|key|ref|count|quantity|qty)\Z", re.I
 )
 _FRACTION: Final = re.compile(r"[-+]?[0-9]+[.,][0-9]{2}")
-_MINOR: Final = frozenset({"minor", "cent", "penny", "pence"})
+_SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "dollar": "USD", "euro": "EUR"}
+_BEFORE: Final = re.compile(r"([$€£¥₹]|\b[A-Z]{3})\s?\Z")
+_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|(?:dollar|euro)(?=s?\b))")
+MINOR: Final = frozenset({"minor", "cent", "penny", "pence"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class MinorUnits:
         that has a fraction counts in major units, unless the field's own name says minor or cents.
         """
         key = str(index.key(leaf))
-        named = field_words(key) & _MINOR
+        named = field_words(key) & MINOR
         if not (named or field_words(key) & MONEY or (index.is_number(leaf) and not _COUNTED.search(key))):
             return False
         currency = currency_beside(index, leaf)
@@ -60,6 +63,24 @@ def minor_readings(wanted: Decimal) -> Iterator[tuple[str, MinorUnits]]:
         minor = wanted.scaleb(digits)
         if wanted and minor == minor.to_integral_value():
             yield decimal_key(minor), MinorUnits(digits)
+
+
+def major_readings(wanted: Decimal) -> Iterator[tuple[Decimal, MinorUnits]]:
+    """Yield the amounts that a number in minor units could stand as."""
+    if wanted and wanted == wanted.to_integral_value():
+        for digits in _DIGITS:
+            yield wanted.scaleb(-digits), MinorUnits(digits)
+
+
+def currency_around(text: str, start: int, end: int) -> str | None:
+    """Return the ISO 4217 code of the currency that stands right before or after an amount in a text."""
+    before = _BEFORE.search(text[max(0, start - 5) : start])
+    after = _AFTER.match(text, end)
+    for found in (before, after):
+        code = _SIGNS.get(found[1], found[1]) if found else None
+        if code in CURRENCY_DIGITS:
+            return code
+    return None
 
 
 def currency_beside(index: Index, leaf: int) -> str | None:

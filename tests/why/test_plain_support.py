@@ -37,6 +37,14 @@ from .evidence_story import said
         ("order LL-123456", "123456"),
         ("she writes C++", "C++"),
         ("a discount of 15% on it", "15%"),
+        ("call +49 30 1234567", "+49301234567"),
+        ("call 555-123-4567.", "5551234567"),
+        ("call (555) 123-4567", "555-123-4567"),
+        ("call 5551234567", "555-123-4567"),
+        ("my card is 4111 1111 1111 1111", "4111111111111111"),
+        ("to DE89 3704 0044 0532 0130 00 please", "DE89370400440532013000"),
+        ("to DE89370400440532013000 please", "DE89 3704 0044 0532 0130 00"),
+        ("1 234,50 kr", 1234.50),
     ],
 )
 def test_support_by_a_text(evidence: str, value: object) -> None:
@@ -57,3 +65,26 @@ def test_support_by_a_text(evidence: str, value: object) -> None:
 def test_support_by_a_record(record: dict[str, object], value: object) -> None:
     [verdict] = said("Hello").called("read", {}, record).verdicts({"value": value}).values()
     assert verdict in ("supported", "transformed")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "name"),
+    [
+        ("refund $49.90", "amount_minor"),
+        ("refund EUR 49.90", "amount_cents"),
+        ("49.90 euros", "price_in_cents"),
+    ],
+)
+def test_minor_units_of_an_amount_in_a_text(evidence: str, name: str) -> None:
+    assert said(evidence).rule({name: 4990}) == ("transformed", "minor_units")
+
+
+def test_minor_units_of_an_amount_in_a_record() -> None:
+    def rule(currency: str, value: int) -> tuple[str, str | None]:
+        record = {"total": 49.90, "currency": currency}
+        return said("Hello").called("read", {}, record).rule({"amount_minor": value})
+
+    assert rule("USD", 4990) == ("transformed", "minor_units")
+    assert rule("KWD", 49900) == ("transformed", "minor_units")
+    assert rule("KWD", 4990) == ("unsupported", None)
+    assert rule("JPY", 4990) == ("unsupported", None)
