@@ -23,8 +23,8 @@ FILES = {
 CONVERSATIONS = (5, 7, 8, 11, 26, 33)
 
 
-def test_answers_of_version_1_never_change(shared_data: Path) -> None:
-    store = open_store("memory:")
+def test_answers_of_version_1_never_change(shared_data: Path, sqlite_url: str) -> None:
+    store = open_store(sqlite_url)
     for name, file in FILES.items():
         asyncio.run(import_file(store, name, shared_data / file))
     side = open_read_side(store)
@@ -32,4 +32,5 @@ def test_answers_of_version_1_never_change(shared_data: Path) -> None:
     rows = [row for row in side.runs() if row["source_conversation"] in CONVERSATIONS]
     side.close()
     answers = {row["run_id"]: explain_run(store, UUID(row["run_id"]), version=1).digest for row in rows}
+    store.close()
     assert answers == json.loads(GOLDEN.read_text(encoding="utf-8"))
