@@ -1,14 +1,18 @@
 """People's answers, on every store: one decision for ever, by somebody who may, on what was asked for."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from tachograph import open_store
 from tachograph.adapters import deciding
-from tachograph.adapters.approving import load_approval, shown_to_approver
+from tachograph.adapters.approving import every_approval, load_approval, shown_to_approver
+from tachograph.adapters.read_side import open_read_side
 from tachograph.domain.approvals.answering import Answer, Approver
 from tachograph.domain.approvals.definition import Approval, approval_id_of, digest_of
 from tachograph.domain.approvals.events import ApprovalGranted, ApprovalRefused, ApprovalRequested
@@ -301,3 +305,40 @@ class TestContinuing:
         vote = desk.history(approval_id)[1]
         assert isinstance(vote, ApprovalGranted)
         assert asked == ["limit"]
+
+
+class TestTheView:
+    def test_it_lists_who_waits_and_what_was_decided(self, store: EventStore) -> None:
+        desk = Desk(store)
+        waiting, granted, denied = desk.asks("10.00"), desk.asks("10.00"), desk.asks("10.00")
+        desk.answers(granted)
+        desk.answers(denied, BOB, "deny")
+        refused(desk, denied)
+        assert [state.approval_id for state in every_approval(store, pending=True)] == [waiting]
+        side = open_read_side(store)
+        side.catch_up()
+        rows = {row["approval_id"]: row for row in side.approvals(tenant="shop", subject="#W1")}
+        side.close()
+        assert [(row["status"], row["execution"], row["refusals"]) for row in rows.values()] == [
+            ("pending", None, 0),
+            ("granted", "done", 0),
+            ("denied", None, 1),
+        ]
+        assert {row["trace_id"] for row in rows.values()} == {"trace-1"}
+
+    def test_an_approval_that_can_not_be_read_lets_no_other_on_its_subject_be_granted(
+        self, sqlite_url: str
+    ) -> None:
+        store = open_store(sqlite_url)
+        desk = Desk(store)
+        first, second = desk.asks("10.00"), desk.asks("10.00")
+        with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as database, database:
+            for (name,) in database.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+            ).fetchall():
+                database.execute(f"DROP TRIGGER {name}")
+            database.execute(
+                "UPDATE stored_events SET topic = 'approval_vetoed' WHERE originator_id = ?", (first.hex,)
+            )
+        assert refused(desk, second) == "limit"
+        store.close()
