@@ -26,7 +26,7 @@ from tachograph.domain.approvals.events import (
 )
 from tachograph.domain.budget import Budget, Totals, Usage
 from tachograph.domain.context import TrustedContext
-from tachograph.domain.origins import Fork, Message, Source
+from tachograph.domain.origins import Attempt, Fork, Message, Source
 from tachograph.domain.personal import PERSONAL, PersonalText
 from tachograph.domain.provenance import Provenance
 from tachograph.domain.recorded_event import RecordedEvent, Settlement
@@ -91,7 +91,11 @@ class RunStarted(RecordedEvent):
 
 
 class ModelTurn(RecordedEvent):
-    """The model answered. Recorded before anything of it is looked at or executed."""
+    """
+    The model answered. Recorded before anything of it is looked at or executed.
+
+    `prices`: what the cost was worked out by; `attempts`: those before the one that was answered.
+    """
 
     kind: ClassVar[str] = "model_turn"
 
@@ -107,6 +111,8 @@ class ModelTurn(RecordedEvent):
     error: Annotated[str | None, PERSONAL] = None
     usage: Usage = Usage()
     cost_usd: Decimal | None = None
+    prices: str | None = None
+    attempts: tuple[Attempt, ...] | None = None
     latency_ms: int = Field(ge=0)
     response_id: str | None = None
     provider_state: Annotated[str | None, PERSONAL] = None

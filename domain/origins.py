@@ -1,10 +1,23 @@
-"""Where a run comes from: what was said to it, the file it was imported from, the run it was forked from."""
+"""
+Parts of events: what was said to a run, the file it was imported from, the run it was forked from, and the
+attempts that an answer took.
+"""
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tachograph.domain.personal import PersonalText
+
+
+class Attempt(BaseModel):
+    """A request to a model that gave no answer and was made again, after a pause."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    error: PersonalText
+    status: int | None = None
+    paused_ms: int = Field(ge=0)
 
 
 class Message(BaseModel):

@@ -10,6 +10,7 @@ from uuid import UUID
 from tachograph.domain.budget import Usage
 from tachograph.domain.events import Entry, Event, FinishReason
 from tachograph.domain.messages import ModelRequest
+from tachograph.domain.origins import Attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,15 @@ class AskedCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """One answer of a model, normalised. `error`: the provider itself rejected the answer."""
+    """
+    One answer of a model, normalised.
+
+    Args:
+        error: Why the provider itself rejected the answer.
+        prices: What the cost was worked out by.
+        attempts: Those before this one that gave no answer.
+        provider_state: What the provider needs to see again to go on, as text that only its adapter reads.
+    """
 
     text: str | None = None
     calls: tuple[AskedCall, ...] = ()
@@ -34,6 +43,8 @@ class ModelReply:
     model: str | None = None
     usage: Usage = field(default_factory=Usage)
     cost_usd: Decimal | None = None
+    prices: str | None = None
+    attempts: tuple[Attempt, ...] = ()
     response_id: str | None = None
     provider_state: str | None = None
 

@@ -99,6 +99,8 @@ def turn_of(request: ModelRequest, reply: ModelReply, at: datetime, latency_ms: 
         error=kept("error", reply.error),
         usage=reply.usage,
         cost_usd=reply.cost_usd,
+        prices=reply.prices,
+        attempts=reply.attempts or None,
         latency_ms=latency_ms,
         response_id=kept("response_id", reply.response_id),
         provider_state=kept("provider_state", reply.provider_state),
