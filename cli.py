@@ -49,7 +49,12 @@ _agent_option = click.option(
     help="Where the agent is defined. Default: the bundled agent, for its own runs.",
 )
 _model_option = click.option(
-    "--model", metavar="NAME", help="The model: scripted:SCENARIO or scripted:FILE.toml."
+    "--model",
+    metavar="NAME",
+    help="The model: openai:NAME, anthropic:NAME, google:NAME, bedrock:NAME, ollama:NAME, scripted:NAME.",
+)
+_base_url_option = click.option(
+    "--base-url", metavar="URL", help="Of a server that speaks the provider's protocol."
 )
 _actor_option = click.option(
     "--actor", metavar="NAME", default="anonymous", show_default=True, help="Who does this, for the record."
@@ -130,6 +135,8 @@ def simulate(settings: Settings, scenario: str, auto: bool) -> int:
     "--permission", "permissions", metavar="NAME", multiple=True, help="What the run may do; repeatable."
 )
 @_model_option
+@_base_url_option
+@click.option("--stream", is_flag=True, help="Show the model's text as it arrives.")
 @click.option("--request-id", metavar="ID", help="Makes the call repeatable: the same id gives the same run.")
 @pass_settings
 def run(
@@ -142,6 +149,8 @@ def run(
     customer: str | None,
     permissions: tuple[str, ...],
     model: str | None,
+    base_url: str | None,
+    stream: bool,
     request_id: str | None,
 ) -> int:
     """
@@ -153,16 +162,19 @@ def run(
 
     message = sys.stdin.read() if said == "-" else said
     context = driving.context(trace, tenant, actor, customer, permissions)
-    return driving.run(settings, agent, model, message, context, request_id)
+    return driving.run(settings, agent, model, message, context, request_id, base_url, stream=stream)
 
 
 @main.command()
 @click.argument("run", metavar="RUN")
 @_agent_option
 @_model_option
+@_base_url_option
 @_actor_option
 @pass_settings
-def resume(settings: Settings, run: str, agent: str | None, model: str | None, actor: str) -> int:
+def resume(
+    settings: Settings, run: str, agent: str | None, model: str | None, base_url: str | None, actor: str
+) -> int:
     """
     Take over an open run and carry it to its end. Exit code 1 if it is blocked, or waits for `reconcile`.
 
@@ -172,7 +184,7 @@ def resume(settings: Settings, run: str, agent: str | None, model: str | None, a
     """
     from tachograph.adapters.screen import driving
 
-    return driving.resume(settings, run, agent, model, actor)
+    return driving.resume(settings, run, agent, model, actor, base_url)
 
 
 @main.command()

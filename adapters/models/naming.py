@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from tachograph.domain.errors import ExtraMissing, InvalidAgent
@@ -21,9 +22,9 @@ def provider_model(name: str, base_url: str | None = None) -> Model:
         ExtraMissing: The packages for it aren't installed.
     """
     provider, _, model = name.partition(":")
-    make = _PROVIDERS.get(provider)
+    make = PROVIDERS.get(provider)
     if make is None or not model:
-        known = ", ".join(f"{known}:NAME" for known in _PROVIDERS)
+        known = ", ".join(f"{known}:NAME" for known in PROVIDERS)
         raise InvalidAgent(f"there is no model {name[:100]!r}; there are: {known}")
     try:
         from pydantic_ai.exceptions import UserError
@@ -39,6 +40,14 @@ def provider_model(name: str, base_url: str | None = None) -> Model:
         if type(exc).__module__.partition(".")[0] not in ("openai", "anthropic", "google", "botocore"):
             raise
         raise InvalidAgent(f"{name[:100]} can't be used: {exc}") from exc
+
+
+def streaming(model: Model, on_text: Callable[[str], object]) -> Model:
+    """Return a provider's model that tells the text of its answers as it arrives."""
+    from tachograph.adapters.models.provider import ProviderModel
+
+    assert isinstance(model, ProviderModel), "only a provider streams"
+    return replace(model, on_text=on_text)
 
 
 def _openai(name: str, base_url: str | None) -> Any:
@@ -61,7 +70,7 @@ def _openai_provider(base_url: str | None) -> Any:
     from openai import AsyncOpenAI
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    client = AsyncOpenAI(base_url=base_url, api_key=_key("OPENAI_API_KEY", base_url), max_retries=0)
+    client = AsyncOpenAI(base_url=base_url, api_key=_key(base_url, "OPENAI_API_KEY"), max_retries=0)
     return OpenAIProvider(openai_client=client)
 
 
@@ -70,7 +79,7 @@ def _anthropic(name: str, base_url: str | None) -> Any:
     from pydantic_ai.models.anthropic import AnthropicModel
     from pydantic_ai.providers.anthropic import AnthropicProvider
 
-    client = AsyncAnthropic(base_url=base_url, api_key=_key("ANTHROPIC_API_KEY", base_url), max_retries=0)
+    client = AsyncAnthropic(base_url=base_url, api_key=_key(base_url, "ANTHROPIC_API_KEY"), max_retries=0)
     return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
 
 
@@ -78,7 +87,7 @@ def _google(name: str, base_url: str | None) -> Any:
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    provider = GoogleProvider(base_url=base_url, api_key=_key("GOOGLE_API_KEY", base_url))
+    provider = GoogleProvider(base_url=base_url, api_key=_key(base_url, "GOOGLE_API_KEY", "GEMINI_API_KEY"))
     return GoogleModel(name, provider=provider)
 
 
@@ -110,12 +119,15 @@ def _ollama(name: str, base_url: str | None) -> Any:
     return _chat(name, base_url or "http://localhost:11434/v1")
 
 
-def _key(variable: str, base_url: str | None) -> str | None:
+def _key(base_url: str | None, *variables: str) -> str:
     """Return the key of the environment; a server of one's own may want none."""
-    return os.environ.get(variable) or (_NO_KEY if base_url else None)
+    found = next((os.environ[name] for name in variables if os.environ.get(name)), None)
+    if found is None and base_url is None:
+        raise InvalidAgent(f"no key: set {' or '.join(variables)}")
+    return found or _NO_KEY
 
 
-_PROVIDERS: Final[Mapping[str, Callable[[str, str | None], Any]]] = {
+PROVIDERS: Final[Mapping[str, Callable[[str, str | None], Any]]] = {
     "openai": _openai,
     "openai-chat": _chat,
     "openai-responses": _responses,

@@ -3,11 +3,14 @@
 import importlib
 import sys
 import traceback
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import click
 
+from tachograph.adapters.models.naming import PROVIDERS, provider_model, streaming
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.refund.scenarios import load_scenario, read_scenario, scenario_names
 from tachograph.domain.agent import Agent
@@ -41,18 +44,36 @@ def load_agent(name: str) -> Agent:
     return found
 
 
-def load_model(name: str | None) -> Model:
+def load_model(
+    name: str | None, base_url: str | None = None, on_text: Callable[[str], object] | None = None
+) -> Model:
     """
-    Return the model of a name: `scripted:SCENARIO` or `scripted:FILE.toml`.
+    Return the model of a name: `scripted:SCENARIO`, `scripted:FILE.toml`, or `PROVIDER:MODEL`.
 
+    Args:
+        base_url: Of a server that speaks the provider's protocol.
+        on_text: Told the text of an answer as it arrives.
     Raises:
         click.UsageError: There is no such model; the message says which there are.
+        InvalidAgent, ExtraMissing: As `provider_model`.
     """
     if name is None:
         raise click.UsageError(f"Which model is to answer? Give --model. There are: {_known()}.")
-    if not name.startswith(_SCRIPTED):
+    if name.startswith(_SCRIPTED):
+        if base_url is not None or on_text is not None:
+            raise click.UsageError("--base-url and --stream are for models of a provider.")
+        return ScriptedModel(_replies(name.removeprefix(_SCRIPTED)))
+    if name.partition(":")[0] not in PROVIDERS:
         raise click.UsageError(f"There is no model {name[:100]!r}. There are: {_known()}.")
-    return ScriptedModel(_replies(name.removeprefix(_SCRIPTED)))
+    model = provider_model(name, base_url)
+    return model if on_text is None else streaming(model, on_text)
+
+
+def with_model(agent: Agent, name: str | None) -> Agent:
+    """Return the agent as it is on a provider's model, whose name is recorded with each turn."""
+    if name is None or name.startswith(_SCRIPTED):
+        return agent
+    return replace(agent, model_name=name)
 
 
 def model_of_trace(trace_id: str) -> str | None:
@@ -73,7 +94,9 @@ def _replies(script: str) -> tuple[ModelReply, ...]:
 
 
 def _known() -> str:
-    return f"{_SCRIPTED}FILE.toml, and {_SCRIPTED}NAME with a NAME of: {', '.join(scenario_names())}"
+    providers = ", ".join(f"{provider}:NAME" for provider in PROVIDERS)
+    scripted = f"{_SCRIPTED}FILE.toml, and {_SCRIPTED}NAME with a NAME of: {', '.join(scenario_names())}"
+    return f"{providers}, {scripted}"
 
 
 def _imported(name: str) -> object:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from typing import Any
 
 import click
 from pydantic import ValidationError
@@ -13,23 +13,24 @@ from tachograph.adapters.loading import load
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
 from tachograph.adapters.running import RunOutcome
-from tachograph.adapters.screen import approvals, machine
-from tachograph.adapters.screen.access import asks_people, find_run, is_approval, opened
-from tachograph.adapters.screen.agents import load_agent, load_model, model_of_trace
-from tachograph.adapters.screen.commands import FINE, INTERRUPTED, NO, NOT_DONE, Settings, one_line, tell
-from tachograph.adapters.screen.failures import explain, without_secrets
+from tachograph.adapters.screen import approvals
+from tachograph.adapters.screen.access import find_run, is_approval, opened
+from tachograph.adapters.screen.agents import load_agent, load_model, model_of_trace, with_model
+from tachograph.adapters.screen.commands import FINE, INTERRUPTED, NO, NOT_DONE, Settings, tell
+from tachograph.adapters.screen.epilogue import counted, outcome_json, print_epilogue
+from tachograph.adapters.screen.failures import explain
 from tachograph.adapters.screen.open_runs import Resumption, WatchedStore, left
 from tachograph.adapters.screen.output import LiveScreen, text
 from tachograph.adapters.screen.story import Story
+from tachograph.adapters.screen.streaming import Heard
 from tachograph.adapters.screen.why_text import print_grounds
 from tachograph.adapters.world import SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import PARTY_RULE, TrustedContext, check_request_id, check_trace_id
 from tachograph.domain.errors import ModelError, RunClosed, StoreError
+from tachograph.domain.events import Event
 from tachograph.domain.ports import EventStore
 from tachograph.domain.run import RunState
-
-_DASHES: Final = "─"
 
 Work = Callable[[EventStore], Coroutine[Any, Any, RunOutcome]]
 
@@ -64,23 +65,34 @@ def run(
     said: str,
     context: TrustedContext,
     request_id: str | None,
+    base_url: str | None = None,
+    *,
+    stream: bool = False,
 ) -> int:
     """Run an agent once and tell its story. NO if the run was blocked."""
     if not said.strip():
         raise click.UsageError("The input is empty: say with --input what the customer says.")
     if request_id is not None:
         check_request_id(request_id)
-    model, agent = load_model(model_name), load_agent(agent_name)
+    heard = Heard() if stream else None
+    model, agent = load_model(model_name, base_url, heard), with_model(load_agent(agent_name), model_name)
 
     async def work(watched: EventStore) -> RunOutcome:
         return await running.run(agent, said, context, model=model, store=watched, request_id=request_id)
 
     resumption = Resumption(agent_name, model_name)
     with opened(settings.store, create=True) as store:
-        return verdict_of(carried_out(settings, store, agent, work, resumption, LiveScreen()))
+        return verdict_of(carried_out(settings, store, agent, work, resumption, LiveScreen(), heard))
 
 
-def resume(settings: Settings, run: str, agent_name: str | None, model_name: str | None, actor: str) -> int:
+def resume(
+    settings: Settings,
+    run: str,
+    agent_name: str | None,
+    model_name: str | None,
+    actor: str,
+    base_url: str | None = None,
+) -> int:
     """Take an open run over and tell how it goes on. NO if the run was blocked."""
     with opened(settings.store) as store:
         run_id = find_run(store, run)
@@ -89,8 +101,8 @@ def resume(settings: Settings, run: str, agent_name: str | None, model_name: str
         state = load(store, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
-        agent = agent_of(state, agent_name)
-        model = load_model(model_name or model_of_trace(state.started.context.trace_id))
+        agent = with_model(agent_of(state, agent_name), model_name)
+        model = load_model(model_name or model_of_trace(state.started.context.trace_id), base_url)
         if agent.definition_digest != state.started.definition_digest:
             tell("Note: the agent's definition has changed since this run began.")
 
@@ -107,9 +119,9 @@ def cancel(settings: Settings, run: str, actor: str) -> int:
         outcome = asyncio.run(running.cancel(find_run(store, run), store=store, actor=actor))
         screen = LiveScreen()
         if settings.as_json:
-            screen.lines([_json(outcome, load(store, outcome.run_id))])
+            screen.lines([outcome_json(outcome, load(store, outcome.run_id))])
         else:
-            recorded = _counted(outcome.version, "event")
+            recorded = counted(outcome.version, "event")
             screen.print(text(f"Run {outcome.run_id} is cancelled; its record has {recorded}."))
     return FINE
 
@@ -159,10 +171,18 @@ def carried_out(
     work: Work,
     resumption: Resumption,
     screen: LiveScreen,
+    heard: Heard | None = None,
 ) -> RunOutcome | int:
     """Do the work while its story is told; return the outcome, or the exit code if it has none."""
     story = Story(screen, agent.terminals_by_name)
-    watched = WatchedStore(store, (lambda event: None) if settings.as_json else story.tell)
+
+    def recorded(event: Event) -> None:
+        if heard is not None:
+            heard.end()
+        if not settings.as_json:
+            story.tell(event)
+
+    watched = WatchedStore(store, recorded)
     try:
         outcome = asyncio.run(work(watched))
     except KeyboardInterrupt:
@@ -178,61 +198,7 @@ def carried_out(
         tell(f"Error: {failure.message}", left(settings, store, watched.run_id, resumption))
         return NOT_DONE
     if settings.as_json:
-        screen.lines([_json(outcome, load(store, outcome.run_id))])
+        screen.lines([outcome_json(outcome, load(store, outcome.run_id))])
     else:
-        _epilogue(screen, settings, outcome, store, fresh=watched.recorded > 0)
+        print_epilogue(screen, settings, outcome, store, fresh=watched.recorded > 0)
     return outcome
-
-
-def _epilogue(
-    screen: LiveScreen, settings: Settings, outcome: RunOutcome, store: EventStore, *, fresh: bool
-) -> None:
-    state = load(store, outcome.run_id)
-    totals = state.totals
-    if not fresh:
-        reason = f", {outcome.reason}" if outcome.reason else ""
-        screen.print(text(f"This request was answered before: {outcome.outcome}{reason}.", "bold"))
-    spent = [
-        _counted(totals.steps, "turn"),
-        _counted(totals.tool_calls, "tool call"),
-        _counted(totals.tool_errors, "tool error"),
-        f"{totals.tokens_in:,} tokens read, {totals.tokens_out:,} written",
-    ]
-    if totals.cost_usd is not None:
-        spent.append(f"{totals.cost_usd} USD")
-    where = one_line(without_secrets(settings.store, settings.store))
-    screen.print(
-        text(_DASHES * screen.width, "dim", characters_max=screen.width),
-        text(" · ".join(spent)),
-        text(f"{_counted(state.version, 'event')} recorded in {where}", characters_max=500),
-        "",
-        text("Look closer:", "bold"),
-        text(f"  tachograph why {outcome.run_id}"),
-        text(f"  tachograph show {outcome.run_id}"),
-        *(
-            [text(f"  tachograph approvals show {outcome.run_id}")]
-            if asks_people(store, outcome.run_id)
-            else []
-        ),
-        text(f"  tachograph steps --trace {outcome.trace_id}"),
-    )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def _json(outcome: RunOutcome, state: RunState) -> str:
-    return machine.line(
-        {
-            "run_id": outcome.run_id,
-            "trace_id": outcome.trace_id,
-            "agent": state.started.agent,
-            "outcome": outcome.outcome,
-            "reason": outcome.reason,
-            "arguments": outcome.arguments,
-            "steps": outcome.steps,
-            "version": outcome.version,
-            "totals": state.totals,
-        }
-    )

@@ -110,9 +110,9 @@ class TestRun:
             (("--trace", "0000"), "trace id is not acceptable"),
             (
                 ("--model", "gpt-5"),
-                "There is no model 'gpt-5'. There are: scripted:FILE.toml, and scripted:NAME",
+                "There is no model 'gpt-5'. There are: openai:NAME",
             ),
-            (("--model", "scripted:x"), "There is no model 'scripted:x'. There are: scripted:FILE.toml"),
+            (("--model", "scripted:x"), "There is no model 'scripted:x'. There are: openai:NAME"),
             (("--model", "scripted:shop.py"), "There is no model 'scripted:shop.py'"),
             (("--model", "scripted:none.toml"), "none.toml can't be used as a script"),
             (("--model", ""), "There is no model ''"),

@@ -28,7 +28,7 @@ from tachograph.domain.events import (
     ToolError,
     ToolStarted,
 )
-from tachograph.domain.origins import Fork, Message, Source
+from tachograph.domain.origins import Attempt, Fork, Message, Source
 from tachograph.domain.recorded_event import Settlement
 from tachograph.tests.approval_samples import approval_events
 
@@ -179,6 +179,17 @@ EVENTS: dict[str, Event] = {
     ),
     "terminal, required fields": Terminal(
         recorded_at=WHOLE, outcome="blocked", reason="max_steps_exceeded", totals=Totals()
+    ),
+    "model_turn, attempts": ModelTurn(
+        recorded_at=WHOLE,
+        step=1,
+        model_asked="openai:gpt-5.2",
+        request_digest=DIGEST,
+        finish_reason="stop",
+        cost_usd=Decimal("0.0012"),
+        prices="genai-prices 0.2.3",
+        attempts=(Attempt(error="ModelRateLimitError: slow down", status=429, paused_ms=1500),),
+        latency_ms=0,
     ),
     "run_started, a fork": RunStarted(
         recorded_at=WHOLE,

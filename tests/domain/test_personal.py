@@ -16,7 +16,9 @@ PERSONAL_PATHS: Mapping[str, set[str]] = {
         "input.*.content",
         "source.unanswered.*.content",
     },
-    "model_turn": {"text", "calls.*.arguments", "refusal", "error", "provider_state"},
+    "model_turn": {
+        *("text", "calls.*.arguments", "refusal", "error", "provider_state", "attempts.*.error"),
+    },
     "tool_started": set(),
     "tool_call": {"arguments", "output", "declared", "settled.actor", "settled.reason"},
     "tool_error": {"message", "detail", "settled.actor", "settled.reason"},

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import Event
-from tachograph.domain.origins import Message, Source
+from tachograph.domain.origins import Attempt, Message, Source
 from tachograph.domain.personal import personal_paths
 from tachograph.domain.provenance import Provenance
 from tachograph.domain.recorded_event import Settlement
@@ -153,7 +153,7 @@ def everything(text: str) -> list[Event]:
             refusal=text,
             error=text,
             provider_state=text,
-        ).model_copy(update={"calls": (request,)}),
+        ).model_copy(update={"calls": (request,), "attempts": (Attempt(error=text, paused_ms=0),)}),
         turn(2, calls=0, text=text, finish_reason="refusal"),
         begun("1.1"),
         result("1.1", arguments=text, output=text).model_copy(
