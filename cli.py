@@ -402,6 +402,15 @@ def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int
     return records.import_files(settings, format_name, files)
 
 
+@main.command()
+@pass_settings
+def mcp(settings: Settings) -> int:
+    """Serve the audit of the store to MCP clients, on standard input and output: runs, steps, show, why."""
+    from tachograph.adapters.screen import serving
+
+    return serving.mcp(settings)
+
+
 @main.group()
 def approvals() -> None:
     """What people are asked to decide: list it, look at it, grant or deny it."""

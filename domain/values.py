@@ -32,7 +32,7 @@ from pathlib import PurePath
 from typing import Any, Final
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 DEPTH_MAX: Final = 100
 CONTAINERS_MAX: Final = 2_000_000
@@ -122,6 +122,8 @@ def _is_container(value: object) -> bool:
 
 
 def _container(value: Any, walk: _Walk) -> str:
+    if isinstance(value, RootModel):
+        return _write(value.root, walk)
     if isinstance(value, BaseModel):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
         return _object(fields | (value.model_extra or {}), walk)
