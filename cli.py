@@ -403,6 +403,16 @@ def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int
 
 
 @main.command()
+@click.argument("name", metavar="NAME")
+@pass_settings
+def new(settings: Settings, name: str) -> int:
+    """Write a new agent and its test into this folder, to begin with."""
+    from tachograph.adapters.screen import beginning
+
+    return beginning.new(settings, name)
+
+
+@main.command()
 @pass_settings
 def mcp(settings: Settings) -> int:
     """Serve the audit of the store to MCP clients, on standard input and output: runs, steps, show, why."""

@@ -1,0 +1,1 @@
+"""A new agent, as files to begin with."""
