@@ -14,15 +14,16 @@ from typing import Any, Final, NamedTuple
 
 from tachograph.domain.why.argument import Trust
 from tachograph.domain.why.document import Document, Origin
-from tachograph.domain.why.keys import post_number, post_text
+from tachograph.domain.why.keys import post_number, post_text, whole
 from tachograph.domain.why.leaves import Lexeme, members, opened, token
 from tachograph.domain.why.postings import Places, Postings
 from tachograph.domain.why.records import OUTERMOST, Records
-from tachograph.domain.why.words import field_words
+from tachograph.domain.why.words import field_words, form
 
 TEXT_MAX: Final = 4_000_000  # characters of one text
 TRACE_MAX: Final = 32_000_000  # characters of all texts of a trace
 LEAVES_MAX: Final = 1_000_000
+_BOTH_MAX: Final = 400  # JSON in a text so short is a text too, which may be copied as a whole.
 _FIELD_NAME: Final = re.compile(r"[^\W\d]*(?:-[^\W\d]+)*")  # Any other key is data itself.
 
 
@@ -162,10 +163,12 @@ class Index:
             parent, key, held = waiting.pop()
             container = self.records.open(document, parent, key, len(self._texts))
             inner: list[tuple[int, str | int, list[Any]]] = []
-            for name, member in members(held):
-                member = opened(member)
+            for name, raw in members(held):
+                member = opened(raw)
                 if isinstance(member, list):
                     inner.append((container, name, member))
+                    if member is not raw and len(raw) <= _BOTH_MAX:
+                        self._add_leaf(document, container, name, raw, as_whole=True)
                 else:
                     self._add_leaf(document, container, name, member)
                 if type(name) is str and not _FIELD_NAME.fullmatch(name):
@@ -173,7 +176,9 @@ class Index:
             self.records.close(container, len(self._texts))
             waiting += reversed(inner)
 
-    def _add_leaf(self, document: int, container: int, key: str | int, value: object) -> None:
+    def _add_leaf(
+        self, document: int, container: int, key: str | int, value: object, *, as_whole: bool = False
+    ) -> None:
         if not (isinstance(value, str) and value):
             return
         if len(self._texts) >= LEAVES_MAX or self.size + len(value) > TRACE_MAX:
@@ -188,7 +193,9 @@ class Index:
         number = type(value) is Lexeme
         self._leaf_is_number.append(number)
         self.size = base + len(value) + 1
-        if number:
+        if as_whole:
+            self._postings.add(whole(form(value)), base)
+        elif number:
             post_number(self._postings.add, value, base)
         else:
             post_text(self._postings.add, value, base)

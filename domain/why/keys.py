@@ -6,7 +6,7 @@ What can be asked for in a text, as keys of postings, each with its place.
     p DIGITS            digits behind a prefix of letters, as in `W123456`
     g CHARACTERS        a long number that is written in groups
     d DAY, m DAY, y YEAR    a day, the same of any year, a year that a day was given with
-    t TEXT              a text without a word
+    t TEXT              a text without a word, or JSON in a text as the whole that it is
 """
 
 from collections.abc import Callable

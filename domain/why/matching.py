@@ -38,6 +38,7 @@ from tachograph.domain.why.words import Word, form, words
 
 VALUE_MAX: Final = 4_000  # characters of a value that is looked up as a whole
 _PIVOTS_MAX: Final = 20 * PLACES_MAX  # Places of a word that are looked at for its neighbours alone.
+_JSON: Final = "[{"  # JSON in a text is looked up leaf by leaf, and as the whole that it is.
 _INK: Final = re.compile(r"\S")
 _NAME: Final = re.compile(r"[A-Za-z]+(?:[ _-][A-Za-z]+){1,5}")
 _ID: Final = re.compile(r"[^\w\s]?([a-z]{1,4})[-_]?([0-9]{5,})")
@@ -73,11 +74,12 @@ def matches(search: Search, value: str) -> list[Match]:
 def _matches_of_text(search: Search, value: str) -> Iterator[Match]:
     parts = list(words(value))
     index = search.index
-    if not parts:
+    if not parts or value[0] in _JSON:
         for position in search.latest(index.places(keys.whole(form(value)), search.before)):
             leaf, _ = index.place(position)
             if form(index.text(leaf)) == form(value):
                 yield _match(index, leaf, 0, len(index.text(leaf)), value, 0)
+    if not parts:
         return
     firsts: dict[str, Word] = {}
     for part in parts:

@@ -26,6 +26,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -233,12 +234,14 @@ def die() -> None:
 
 def happening(kill: Kill | None, hold: dict[str, str] | None, interrupt: str | None) -> Happening:
     """What happens around effects: a death, a long wait, Ctrl-C."""
-    seen: dict[str, int] = {}
+    seen: Counter[tuple[str, When]] = Counter()
+    lock = threading.Lock()
 
     def happen(name: str, when: When) -> None:
-        if when == "before":
-            seen[name] = seen.get(name, 0) + 1
-        if kill and (kill.get("tool"), kill.get("nth", 1), kill.get("when")) == (name, seen[name], when):
+        with lock:
+            seen[name, when] += 1
+            nth = seen[name, when]
+        if kill and (kill.get("tool"), kill.get("nth", 1), kill.get("when")) == (name, nth, when):
             die()
         if when == "before":
             return

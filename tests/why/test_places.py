@@ -68,6 +68,8 @@ def _texts_at(source: Source, output: Any) -> list[str]:
 
 
 def _resolved(value: Any, tokens: list[str]) -> Iterator[str]:
+    if not tokens:  # JSON in a text is a text all the same.
+        yield from [value] if isinstance(value, str) else []
     value = opened(value)
     if not tokens:
         yield from [value] if isinstance(value, str) else []

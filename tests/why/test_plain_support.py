@@ -57,6 +57,8 @@ def test_support_by_a_text(evidence: str, value: object) -> None:
     [
         ({"mia@example.com": 1}, "mia@example.com"),
         ({"New York": 5}, "New York"),
+        ({"tags": '["a", 1]'}, '["a", 1]'),
+        ({"tags": "[]"}, "[]"),
         ({"amount": 12345, "currency": "USD"}, 123.45),
         ({"amount": "12345", "currency": "USD"}, 123.45),
         ({"first": "Mia", "last": "Garcia"}, "Mia Garcia"),
