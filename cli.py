@@ -251,9 +251,16 @@ def runs(settings: Settings, trace: str | None, limit: int | None, in_doubt: boo
 @main.command()
 @click.argument("run", metavar="RUN")
 @_at_option
+@click.option("--requests", "sent", is_flag=True, help="What the model was sent, turn by turn.")
 @pass_settings
-def show(settings: Settings, run: str, at: int | None) -> int:
-    """Show the record of a run, event by event."""
+def show(settings: Settings, run: str, at: int | None, sent: bool) -> int:
+    """Show the record of a run, event by event, or what its model was sent."""
+    if sent:
+        if at is not None:
+            raise click.UsageError("--requests goes over the whole run: leave out --at.")
+        from tachograph.adapters.screen import requests
+
+        return requests.requests(settings, run)
     from tachograph.adapters.screen import records
 
     return records.show(settings, run, at)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from uuid import UUID
 
+from tachograph.adapters.defining import begin
 from tachograph.adapters.loading import history_of, read_recorded
 from tachograph.adapters.loop import World, drive
 from tachograph.adapters.running import RunOutcome, model_for, outcome_of
@@ -58,7 +59,7 @@ async def fork(
     events = fork_of(
         agent, original, step, edits or {}, live=live, run_id=fork_id, clock=world.clock, ids=world.ids
     )
-    await store.append(fork_id, events, expected_version=0)
+    await begin(store, agent, fork_id, events)
     state: RunState | None = None
     for event in events:
         state = evolve(fork_id, state, event)

@@ -55,12 +55,20 @@ def history_of(store: EventStore, agent: Agent, run_id: UUID, tenant: str) -> Hi
     Raises:
         RunNotFound: One of them is not there, or another tenant's.
     """
+    return History(_chain(store, run_id, tenant), agent.shown_max)
+
+
+def chain_of(store: EventStore, run: RunState) -> tuple[RunState, ...]:
+    """Return the runs that a run continues, oldest first. Raises as `history_of`."""
+    return _chain(store, run.started.continues, run.started.context.tenant)
+
+
+def _chain(store: EventStore, following: UUID | None, tenant: str) -> tuple[RunState, ...]:
     runs: list[RunState] = []
-    following: UUID | None = run_id
     while following is not None and len(runs) < _CHAIN_MAX:
         state = load(store, following)
         if state.started.context.tenant != tenant:
             raise RunNotFound(following)
         runs.append(state)
         following = state.started.continues
-    return History(tuple(reversed(runs)), agent.shown_max)
+    return tuple(reversed(runs))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from tachograph.adapters.defining import begin
 from tachograph.adapters.loading import history_of, load
 from tachograph.adapters.loop import World, drive, record
 from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
@@ -87,7 +88,7 @@ async def run(
             altered=notes or None,
         )
         try:
-            await opened.append(run_id, [started], expected_version=0)
+            await begin(opened, agent, run_id, [started])
         except VersionConflict:
             if request_id is None:
                 raise

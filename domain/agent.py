@@ -1,6 +1,5 @@
 """An agent's definition: instructions, tools, terminals, budget, and their digests."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tachograph.domain.budget import Budget
 from tachograph.domain.context import TrustedContext
+from tachograph.domain.definitions import digest_of
 from tachograph.domain.errors import InvalidAgent
 from tachograph.domain.tools import TerminalTool, Tool, ToolOffer, permitted
 from tachograph.domain.why.declared import sources_of, stated_sources
@@ -86,12 +86,17 @@ class Agent:
     @cached_property
     def catalogue_digest(self) -> str:
         """SHA-256 of the tools and terminals: names, descriptions, schemas, effects, outcomes."""
-        return _digest(self._catalogue)
+        return digest_of(_text(self._catalogue))
 
     @cached_property
     def definition_digest(self) -> str:
         """SHA-256 of all that the definition says; the handlers' code is not part of it."""
-        return _digest(
+        return digest_of(self.definition)
+
+    @cached_property
+    def definition(self) -> str:
+        """All that the definition says, as JSON text."""
+        return _text(
             {
                 "name": self.name,
                 "version": self.version,
@@ -153,6 +158,5 @@ def _declarations(tool: Tool | TerminalTool) -> dict[str, Any]:
     return {"sources": dict(stated)} if stated else {}
 
 
-def _digest(value: object) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)

@@ -26,6 +26,7 @@ from tachograph.domain.approvals.events import (
 )
 from tachograph.domain.budget import Budget, Totals, Usage
 from tachograph.domain.context import TrustedContext
+from tachograph.domain.definitions import AgentDefined
 from tachograph.domain.origins import Attempt, Fork, Message, Source
 from tachograph.domain.personal import PERSONAL, PersonalText
 from tachograph.domain.provenance import Provenance
@@ -200,7 +201,7 @@ _OfApproval = (
     | ApprovalStarted
     | ApprovalExecuted
 )
-Event = _OfRun | _OfApproval
+Event = _OfRun | _OfApproval | AgentDefined
 
 EVENT_KINDS: Mapping[str, type[Event]] = MappingProxyType({cls.kind: cls for cls in get_args(Event)})
 

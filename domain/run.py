@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from tachograph.domain.approvals.events import ApprovalEvent
 from tachograph.domain.budget import Totals
+from tachograph.domain.definitions import AgentDefined
 from tachograph.domain.errors import CorruptRun
 from tachograph.domain.events import (
     CallRequest,
@@ -154,7 +155,7 @@ def evolve(run_id: UUID, state: RunState | None, event: Event) -> RunState:
             )
         case RunStarted():
             raise CorruptRun(run_id, state.version + 1, "a second run_started")
-        case ApprovalEvent():
+        case ApprovalEvent() | AgentDefined():
             raise CorruptRun(run_id, state.version + 1, f"{event.kind} in the record of a run")
         case _:
             assert_never(event)

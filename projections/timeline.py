@@ -18,6 +18,7 @@ from tachograph.domain.approvals.events import (
     ApprovalRequested,
     ApprovalStarted,
 )
+from tachograph.domain.definitions import AgentDefined
 from tachograph.domain.events import (
     ModelTurn,
     RunResumed,
@@ -167,6 +168,7 @@ _DESCRIPTIONS: Final[Mapping[str, Callable[[Any], _Cells]]] = {
     ToolError.kind: _tool_error,
     RunResumed.kind: _resumed,
     Terminal.kind: _terminal,
+    AgentDefined.kind: lambda event: {"name": plain(event.agent), "summary": "an agent is defined"},
     ApprovalRequested.kind: _asked,
     ApprovalGranted.kind: _decided,
     ApprovalDenied.kind: _decided,

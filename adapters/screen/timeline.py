@@ -20,6 +20,7 @@ from tachograph.domain.approvals.events import (
     ApprovalRequested,
     ApprovalStarted,
 )
+from tachograph.domain.definitions import AgentDefined
 from tachograph.domain.events import (
     Entry,
     Event,
@@ -154,6 +155,8 @@ def _title(event: Event) -> Text:
             return text(f"{event.code or 'done'}, {event.duration_ms} ms{settled}")
         case ApprovalExpired() | ApprovalEscalated():
             return Text()
+        case AgentDefined():
+            return text(event.agent)
 
 
 def _call(key: str, name: str, more: str, style: str = "") -> Text:
@@ -202,6 +205,8 @@ def _fields(event: Event, width: int) -> Iterator[Field]:
             yield "arguments", _json(event.arguments, width)
         case ApprovalRefused():
             yield "message", _block(event.message)
+        case AgentDefined():
+            yield "definition", _json(event.definition, width)
         case ApprovalExecuted():
             for name, said in (("output", event.output), ("message", event.message)):
                 if said:

@@ -248,7 +248,7 @@ class TestProjections:
         caught_up = call("projections", "catch-up", "--json").jsons
         assert set(behind) == {"approvals", "runs", "step_counts", "timeline"}
         assert {row["lag"] for row in caught_up} == {0}
-        assert {row["position"] for row in caught_up} == {10}
+        assert {row["position"] for row in caught_up} == {11}
 
     def test_rebuild_takes_names_and_refuses_others(self, call: Call, demo_run: str) -> None:
         call("projections", "catch-up")

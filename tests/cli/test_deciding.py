@@ -314,3 +314,27 @@ class TestReconciling:
         assert call("reconcile", died, "2.1", "--failed", "x").code == 3
         assert call("reconcile", died, "1.1", "--succeeded", "nowhere", "--reason", "x").code == 3
         assert call("runs", "--in-doubt", "--limit", "1").code == 2
+
+
+class TestRequests:
+    def test_what_the_model_was_sent_is_shown(self, call: Call, demo_run: str) -> None:
+        lines = call("show", demo_run, "--requests", "--json").jsons
+        assert [(line["step"], line["matches"]) for line in lines] == [(step, True) for step in range(1, 5)]
+        assert "You are the refund assistant" in lines[0]["instructions"]
+        assert {tool["name"] for tool in lines[0]["tools"]} >= {"order_read", "request_refund_approval"}
+        assert [message["role"] for message in lines[1]["messages"]] == ["user", "assistant", "tool"]
+        told = call("show", demo_run, "--requests")
+        assert (told.code, told.out.count("as recorded")) == (0, 4)
+
+    def test_a_record_that_was_edited_says_so(self, call: Call, demo_run: str, folder: Path) -> None:
+        forge(folder / "tachograph.db", demo_run, "tool_call", "175.77", "975.77")
+        told = call("show", demo_run, "--requests")
+        assert (told.code, "NOT as recorded" in told.out) == (1, True)
+
+    def test_an_imported_run_has_none(self, call: Call, demo_run: str, shared_data: Path) -> None:
+        assert call("show", demo_run, "--requests", "--at", "2").code == 2
+        file = shared_data / "trajectories" / "tau-bench" / "gpt-4o-airline.trials-0-1.json"
+        call("import", "tau-bench", str(file))
+        [imported, *_] = call("runs", "--json").jsons
+        told = call("show", imported["run_id"], "--requests")
+        assert (told.code, "is not recorded" in told.err) == (3, True)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tachograph.domain.codec import Undecodable, decode, encode
+from tachograph.domain.definitions import AgentDefined
 from tachograph.domain.errors import TachographError, UnknownEvent
 from tachograph.domain.events import EVENT_KINDS, SCHEMA_VERSION, Event, RunResumed, ToolError
 from tachograph.tests.approval_samples import approval_events
@@ -28,11 +29,12 @@ ONE_OF_EACH: list[Event] = [
     resumed(),
     ended(),
     *approval_events("x"),
+    AgentDefined(recorded_at=NOON, agent="refund", definition="{}"),
 ]
 each_event = pytest.mark.parametrize("event", ONE_OF_EACH, ids=lambda event: event.kind)
 
 
-def test_there_are_fifteen_kinds_and_each_is_stored_under_its_own_name() -> None:
+def test_there_are_sixteen_kinds_and_each_is_stored_under_its_own_name() -> None:
     assert [event.kind for event in ONE_OF_EACH] == list(EVENT_KINDS)
     assert {kind: event_class.kind for kind, event_class in EVENT_KINDS.items()} == {
         kind: kind for kind in EVENT_KINDS

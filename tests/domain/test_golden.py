@@ -16,6 +16,7 @@ import pytest
 from tachograph.domain.budget import Budget, Totals, Usage
 from tachograph.domain.codec import decode, encode
 from tachograph.domain.context import TrustedContext
+from tachograph.domain.definitions import AgentDefined
 from tachograph.domain.events import (
     EVENT_KINDS,
     CallRequest,
@@ -224,6 +225,7 @@ EVENTS: dict[str, Event] = {
         settled=Settlement(actor="ops@shop.example", reason="the bank says so"),
     ),
     **{event.kind: event for event in approval_events(HOSTILE)},
+    "agent_defined": AgentDefined(recorded_at=WHOLE, agent="refund", definition='{"name":"refund"}'),
 }
 
 

@@ -24,6 +24,7 @@ PERSONAL_PATHS: Mapping[str, set[str]] = {
     "tool_error": {"message", "detail", "settled.actor", "settled.reason"},
     "run_resumed": {"actor"},
     "terminal": {"arguments", "actor", "provenance.declared", "provenance.verdicts"},
+    "agent_defined": set(),
     "approval_requested": {"arguments", "requested_for.*"},
     "approval_granted": {"by", "reason"},
     "approval_denied": {"by", "reason"},

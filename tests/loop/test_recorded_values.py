@@ -255,7 +255,7 @@ Row = tuple[int, str, bytes]
 def raw_rows(store: Any, url: str) -> list[Row]:
     """The rows of the one run, as the recorder has them."""
     if url == "memory:":
-        return [(version, kind, state) for _, version, kind, state in store._log]
+        return [(version, kind, state) for run_id, version, kind, state in store._log if run_id == RUN]
     rows = store._log.recorder.select_events(RUN)
     return [(row.originator_version, row.topic, row.state) for row in rows]
 
