@@ -156,11 +156,7 @@ def _candidate(index: Index, match: Match, asked: frozenset[str], low: bool) -> 
     document = index.document(match.leaf)
     structured = match.whole and index.trust(match.leaf) not in _UNSTRUCTURED
     shared = len(asked & frozenset(_words_at(index, match, structured)))
-    telling = not low or (
-        not structured
-        and bool(asked & MONEY)
-        and currency_around(index.text(match.leaf), match.start, match.end) is not None
-    )
+    telling = not low or (not structured and bool(asked & MONEY) and _is_money(index, match))
     order = (
         not telling and not shared,
         _KINDS.get(match.rule, _TRANSFORMED),
