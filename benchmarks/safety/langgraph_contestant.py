@@ -1,78 +1,73 @@
-"""LangGraph: a graph on SqliteSaver with durability="sync", resumed by `invoke(None)`; its ReAct agent."""
+"""
+LangGraph: a model node and its `ToolNode` on `SqliteSaver` with durability="sync", resumed by `invoke(None)`.
 
-import operator
+As documented for agents: the graph goes from the model to the tools and back, and ends after a terminal
+tool. A `task` inside a node would not help here: it too is recorded when it returns. `EncryptedSerializer`
+authenticates what is stored with a key of the user's; it is an option, and not used here.
+"""
+
 import sqlite3
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
-from common import AMOUNT, RUN, STEPS, TERMINALS, effect, effects, forge
+from common import AMOUNT, ANSWER, RUN, STEPS, TERMINALS, database, effect, effects
+from langchain_core.messages import AIMessage
+from langchain_core.tools import StructuredTool
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 
 CONFIG: Any = {"configurable": {"thread_id": RUN}}
+INPUT: Any = {"messages": [("user", "Refund #W1.")]}
 
 
-class _State(TypedDict):
-    log: Annotated[list[str], operator.add]
+def _graph(folder: Path, answers: list[list[str]], *, dies: bool = False) -> Any:
+    def model(state: MessagesState) -> dict[str, list[AIMessage]]:
+        names = answers[sum(message.type == "ai" for message in state["messages"])]
+        calls = [{"name": name, "args": {"amount": AMOUNT}, "id": f"call-{name}"} for name in names]
+        return {"messages": [AIMessage("", tool_calls=calls)]}
+
+    def made(name: str) -> StructuredTool:
+        def handler(amount: str) -> str:
+            effect(folder, name, dies=dies)
+            return amount
+
+        return StructuredTool.from_function(handler, name=name, description=name)
+
+    def after_tools(state: MessagesState) -> str:
+        return END if state["messages"][-1].name in (ANSWER, *TERMINALS) else "model"
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("model", model)
+    graph.add_node("tools", ToolNode([made(name) for names in answers for name in names]))
+    graph.add_edge(START, "model")
+    graph.add_edge("model", "tools")
+    graph.add_conditional_edges("tools", after_tools, ["model", END])
+    connection = sqlite3.connect(database(folder), check_same_thread=False)
+    return graph.compile(checkpointer=SqliteSaver(connection))
 
 
-def _saver(folder: Path) -> Any:
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
-    return SqliteSaver(sqlite3.connect(folder / "store.db", check_same_thread=False))
+def _refund(folder: Path, *, dies: bool = False) -> Any:
+    return _graph(folder, [[name] for name in STEPS], dies=dies)
 
 
-def _graph(folder: Path, *, die: bool) -> Any:
-    from langgraph.graph import END, START, StateGraph
-
-    graph = StateGraph(_State)
-    for name in STEPS:
-
-        def node(state: _State, name: str = name) -> dict[str, list[str]]:
-            effect(folder, name, die=die)
-            return {"log": [f"{name} {AMOUNT}"]}
-
-        graph.add_node(name, node)
-    for one, other in zip((START, *STEPS), (*STEPS, END), strict=True):
-        graph.add_edge(one, other)
-    return graph.compile(checkpointer=_saver(folder))
+def begin(folder: Path, *, dies: bool = False) -> None:
+    """Start the thread."""
+    _refund(folder, dies=dies).invoke(INPUT, CONFIG, durability="sync")
 
 
-def crash(folder: Path) -> None:
-    """Die within the node."""
-    _graph(folder, die=True).invoke({"log": []}, CONFIG, durability="sync")
-
-
-def after(folder: Path) -> str:
+def go_on(folder: Path) -> str:
     """Resume the thread."""
-    return f"log: {_graph(folder, die=False).invoke(None, CONFIG, durability='sync')['log'][-1]}"
+    ended = _refund(folder).invoke(None, CONFIG, durability="sync")
+    return f"ended with {ended['messages'][-1].name}"
 
 
-def two_terminals(folder: Path) -> str:
-    """Let the model ask for two ends at once."""
-    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-    from langchain_core.messages import AIMessage
-    from langchain_core.tools import StructuredTool
-    from langgraph.prebuilt import create_react_agent
-
-    class Model(GenericFakeChatModel):
-        def bind_tools(self, *_: Any, **__: Any) -> Any:
-            return self
-
-    def ends(name: str) -> Any:
-        def handler() -> str:
-            effect(folder, name)
-            return name
-
-        return StructuredTool.from_function(handler, name=name, description="End.", return_direct=True)
-
-    calls = [{"name": name, "args": {}, "id": name} for name in TERMINALS]
-    model = Model(messages=iter([AIMessage(content="", tool_calls=calls)]))
-    agent = create_react_agent(model, [ends(name) for name in TERMINALS], checkpointer=_saver(folder))
-    agent.invoke({"messages": [("user", "Refund #W1.")]}, CONFIG)
-    return f"{len(effects(folder))} handlers ran"
+def two_ends(folder: Path) -> str:
+    """Let the model ask for two ends in one answer."""
+    _graph(folder, [list(TERMINALS)]).invoke(INPUT, CONFIG, durability="sync")
+    return f"{len(effects(folder))}: {', '.join(sorted(effects(folder)))}"
 
 
-def forged(folder: Path) -> str:
-    """Run to the end, edit the amount, and ask for the state."""
-    _graph(folder, die=False).invoke({"log": []}, CONFIG, durability="sync")
-    assert forge(folder / "store.db"), "there was an amount to forge"
-    return f"no: gives {_graph(folder, die=False).get_state(CONFIG).values['log'][-1].split()[-1]}"
+def read(folder: Path) -> str:
+    """Load the thread's state, and give the amount that it ended with."""
+    return str(_refund(folder).get_state(CONFIG).values["messages"][-1].content)

@@ -1,108 +1,160 @@
-"""Tachograph: `run`, `resume` and `tachograph replay`; SQLite, WAL, synchronous=FULL; the tool is `once`."""
+"""
+Tachograph: `run`, `resume`, the event log, and `tachograph replay`; SQLite with WAL and synchronous=FULL.
+
+The tool that sends money is `idempotent` in one kill and `once` in the other. An end that the loop accepts
+is a `terminal` event that names its tool. The run's amount is declared to come from the tool that read it,
+with the evidence gate on; `undeclared`, it is a plain field.
+"""
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from uuid import UUID
 
-from common import AMOUNT, TERMINALS, effect, forge
+from common import AMOUNT, ANSWER, READ, SEND, STEPS, TERMINALS, database, effect, effects
 from pydantic import BaseModel
 
-from tachograph import Agent, ScriptedModel, TerminalTool, TrustedContext, open_store, resume, run, tool
+from tachograph import Agent, From, ScriptedModel, TerminalTool, TrustedContext, open_store, resume, run, tool
+from tachograph.adapters.loading import load
 from tachograph.domain.errors import RunInDoubt
-from tachograph.domain.ports import AskedCall, ModelReply
-
-FOLDER = Path(os.environ.get("SAFETY_FOLDER", "."))
-DIES = os.environ.get("SAFETY_PROBE") == "crash"
+from tachograph.domain.events import Event, Recorded, Terminal, ToolError
+from tachograph.domain.ports import AskedCall, EventStore, ModelReply
 
 
-class Order(BaseModel):
+class Refund(BaseModel):
     """What every tool takes."""
 
-    order_id: str = "#W1"
+    amount: str
 
 
-@tool(effect="read")
-def order_read(order: Order) -> dict[str, str]:
-    """Read an order."""
-    effect(FOLDER, "order_read")
-    return {"order_id": order.order_id, "amount": AMOUNT}
+class Answer(BaseModel):
+    """What the run ends with."""
+
+    amount: Annotated[str, From(READ, "/amount")]
 
 
-@tool(effect="once")
-def refund_send(order: Order) -> dict[str, str]:
-    """Send money."""
-    effect(FOLDER, "refund_send", die=DIES)
-    return {"sent": AMOUNT}
+def _agent(folder: Path, *, dies: bool = False, once: bool = False, undeclared: bool = False) -> Agent:
+    @tool(effect="read", name=READ)
+    def order_read(refund: Refund) -> dict[str, str]:
+        """Read the order."""
+        effect(folder, READ)
+        return {"amount": AMOUNT}
+
+    @tool(effect="once" if once else "idempotent", name=SEND)
+    def refund_send(refund: Refund) -> dict[str, str]:
+        """Send the money."""
+        effect(folder, SEND, dies=dies)
+        return {"sent": refund.amount}
+
+    approval, handoff = TERMINALS
+    return Agent(
+        name="safety",
+        version="1",
+        instructions="Refund.",
+        evidence_gate=not undeclared,
+        tools=(order_read, refund_send),
+        terminals=(
+            TerminalTool(ANSWER, "Answer.", Refund if undeclared else Answer, "answered"),
+            TerminalTool(approval, "Ask for an approval.", Refund, "approval_requested"),
+            TerminalTool(handoff, "Hand off.", Refund, "handed_off"),
+        ),
+    )
 
 
-agent = Agent(
-    name="safety",
-    version="1",
-    instructions="Refund.",
-    tools=(order_read, refund_send),
-    terminals=(
-        TerminalTool("answer_user", "Answer.", Order, "answered"),
-        *(TerminalTool(name, "End.", Order, "handed_off") for name in TERMINALS),
-    ),
-)
+# The agents that `replay` looks at; it calls no handler.
+agent = _agent(Path())
+undeclared_agent = _agent(Path(), undeclared=True)
 
 
-def _reply(*names: str) -> ModelReply:
-    return ModelReply(calls=tuple(AskedCall(name, "{}") for name in names), finish_reason="tool_calls")
+def begin(folder: Path, *, dies: bool = False, once: bool = False, undeclared: bool = False) -> None:
+    """Start the run."""
+    _run(_agent(folder, dies=dies, once=once, undeclared=undeclared), folder, [[name] for name in STEPS])
 
 
-def _model() -> ScriptedModel:
-    return ScriptedModel([_reply("order_read"), _reply("refund_send"), _reply("answer_user")])
-
-
-def _url(folder: Path) -> str:
-    return f"sqlite:///{folder / 'store.db'}"
-
-
-def _begin(folder: Path, model: ScriptedModel) -> Any:
-    context = TrustedContext(trace_id="safety")
-    return asyncio.run(run(agent, "Refund #W1.", context, model=model, store=_url(folder)))
-
-
-def crash(folder: Path) -> None:
-    """Die within the tool."""
-    _begin(folder, _model())
-
-
-def after(folder: Path) -> str:
-    """Resume the run."""
+def go_on(folder: Path, *, once: bool = False) -> str:
+    """Resume the run; if it waits, give the code that its record has for the call."""
+    model = _model([[name] for name in STEPS])
     store = open_store(_url(folder))
-    run_id = store.read_log(limit=1)[0].run_id
+    again = _agent(folder, once=once)
     try:
-        return asyncio.run(resume(agent, run_id, model=_model(), store=store)).outcome
+        return asyncio.run(resume(again, _run_id(store), model=model, store=store)).outcome
     except RunInDoubt:
-        return "outcome_unknown: a person settles it"
+        codes = [event.code for event in _events(folder) if isinstance(event, ToolError)]
+        return f"{', '.join(codes)} recorded, waits for a person"
     finally:
         store.close()
 
 
-def two_terminals(folder: Path) -> str:
-    """Let the model ask for two ends at once."""
-    outcome = _begin(folder, ScriptedModel([_reply(*TERMINALS)]))
-    return f"0 ({outcome.reason})"
+def two_ends(folder: Path) -> str:
+    """Let the model ask for two ends in one answer."""
+    outcome = _run(_agent(folder), folder, [list(TERMINALS)])
+    accepted = [event for event in _events(folder) if isinstance(event, Terminal) and event.tool]
+    return f"{len(effects(folder)) + len(accepted)}: {outcome.outcome}, `{outcome.reason}`"
 
 
-def forged(folder: Path) -> str:
-    """Run to the end, edit the amount, and replay."""
-    outcome = _begin(folder, _model())
-    assert forge(folder / "store.db"), "there was an amount to forge"
-    command = [sys.executable, "-c", "from tachograph.cli import main; main()"]
-    words = ["replay", str(outcome.run_id), "--agent", "tachograph_contestant:agent", "--json"]
-    replayed = subprocess.run(
-        [*command, *words, "--store", _url(folder)],
+def read(folder: Path) -> str:
+    """Load the run, and give the amount that it ended with."""
+    store = open_store(_url(folder))
+    try:
+        terminal = load(store, _run_id(store)).terminal
+    finally:
+        store.close()
+    assert terminal is not None
+    return str(json.loads(terminal.arguments or "{}")["amount"])
+
+
+def check(folder: Path, *, undeclared: bool = False) -> str | None:
+    """Replay the run; name what differs, None if nothing does."""
+    store = open_store(_url(folder))
+    run_id = _run_id(store)
+    store.close()
+    name = "undeclared_agent" if undeclared else "agent"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", "from tachograph.cli import main; main()", "replay", str(run_id)),
+            *("--agent", f"{Path(__file__).stem}:{name}", "--store", _url(folder), "--json"),
+        ],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parent,
         check=False,
     )
-    drift = json.loads(replayed.stdout)["drift"]
-    return f"yes: {drift['kind']} differs" if replayed.returncode == 1 else "no"
+    if done.returncode == 2:
+        return "replay not there"
+    if done.returncode == 0:
+        return None
+    assert done.returncode == 1, done.stderr
+    drift = json.loads(done.stdout)["drift"]
+    return f"`{drift['kind']}` drift"
+
+
+def _run(running: Agent, folder: Path, answers: list[list[str]]) -> Any:
+    context = TrustedContext(trace_id="safety")
+    return asyncio.run(run(running, "Refund #W1.", context, model=_model(answers), store=_url(folder)))
+
+
+def _model(answers: list[list[str]]) -> ScriptedModel:
+    arguments = json.dumps({"amount": AMOUNT})
+    return ScriptedModel(
+        ModelReply(calls=tuple(AskedCall(name, arguments) for name in names), finish_reason="tool_calls")
+        for names in answers
+    )
+
+
+def _events(folder: Path) -> list[Event]:
+    store = open_store(_url(folder))
+    try:
+        return [entry.event for entry in store.read_log() if isinstance(entry, Recorded)]
+    finally:
+        store.close()
+
+
+def _run_id(store: EventStore) -> UUID:
+    return store.read_log(limit=1)[0].run_id
+
+
+def _url(folder: Path) -> str:
+    return f"sqlite:///{database(folder)}"
