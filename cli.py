@@ -51,7 +51,8 @@ _agent_option = click.option(
 _model_option = click.option(
     "--model",
     metavar="NAME",
-    help="The model: openai:NAME, anthropic:NAME, google:NAME, bedrock:NAME, ollama:NAME, scripted:NAME.",
+    help="openai:NAME, anthropic:NAME, google:NAME, bedrock:NAME, ollama:NAME or scripted:NAME. Default: the "
+    "model that the agent itself has.",
 )
 _base_url_option = click.option(
     "--base-url", metavar="URL", help="Of a server that speaks the provider's protocol."
@@ -84,8 +85,8 @@ def main(ctx: click.Context, store: str | None, as_json: bool) -> None:
     """
     Run LLM agents, record every step, and rebuild a run from its record alone.
 
-    Exit codes: 0 fine; 1 the answer is no; 2 wrong use; 3 could not be done; 130 interrupted. A run is
-    named by its id or by the first 8 or more characters of it.
+    Exit codes: 0 fine; 1 the answer is no; 2 wrong use; 3 could not be done; 130 interrupted, 143
+    by SIGTERM. A run is named by its id or by the first 8 or more characters of it.
     """
     named = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
     ctx.obj = Settings(store or STORE_DEFAULT, as_json, named)

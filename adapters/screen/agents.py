@@ -69,11 +69,26 @@ def load_model(
     return model if on_text is None else streaming(model, on_text)
 
 
-def with_model(agent: Agent, name: str | None) -> Agent:
-    """Return the agent as it is on a provider's model, whose name is recorded with each turn."""
+def on_model(
+    agent: Agent,
+    name: str | None,
+    base_url: str | None = None,
+    on_text: Callable[[str], object] | None = None,
+) -> tuple[Agent, Model]:
+    """
+    Return an agent and its model: the one that is named, or else the agent's own.
+
+    A provider's model is recorded by its name with each turn.
+
+    Raises:
+        click.UsageError, InvalidAgent, ExtraMissing: As `load_model`.
+    """
+    if name is None and agent.model is not None and base_url is None and on_text is None:
+        return agent, agent.model
+    model = load_model(name, base_url, on_text)
     if name is None or name.startswith(_SCRIPTED):
-        return agent
-    return replace(agent, model_name=name)
+        return agent, model
+    return replace(agent, model_name=name), model
 
 
 def model_of_trace(trace_id: str) -> str | None:

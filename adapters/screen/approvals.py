@@ -13,7 +13,7 @@ from tachograph.adapters.approving import every_approval, load_approval, shown_t
 from tachograph.adapters.deciding import Office, following_run
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.screen.access import find_run, opened
-from tachograph.adapters.screen.agents import load_agent, load_model
+from tachograph.adapters.screen.agents import load_agent, on_model
 from tachograph.adapters.screen.approval_text import (
     amount_text,
     approval_json,
@@ -204,7 +204,7 @@ def told(
         if model_name is None and agent.model is None:
             tell(f"The conversation goes on with: tachograph resume {following}")
             return FINE
-        model = load_model(model_name) if model_name is not None else None
+        agent, model = on_model(agent, model_name)
         outcome = asyncio.run(running.resume(agent, following, model=model, store=store, reason="decided"))
         if not settings.as_json:
             screen.print(text(f"Run {following} went on with the decision: {outcome.outcome}"))

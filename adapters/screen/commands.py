@@ -5,10 +5,14 @@ Nothing but click is imported before a command runs.
 """
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import TextIOWrapper
+from types import FrameType
 from typing import Any, Final, NoReturn
 
 import click
@@ -21,6 +25,7 @@ NO: Final = 1
 WRONG_USE: Final = 2
 NOT_DONE: Final = 3
 INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 _SPELL: Final = "backslashreplace"
 
 STORE_HELP: Final = (
@@ -73,13 +78,16 @@ class Root(click.Group):
     ) -> NoReturn:
         """Run the program and exit."""
         _take_any_text()
-        try:
-            code = super().main(args, prog_name or "tachograph", complete_var, standalone_mode=False, **extra)
-        except click.ClickException as exc:
-            code = _told(exc)
-        except click.Abort:
-            code = INTERRUPTED
-        sys.exit(_flushed(code))
+        with _sigterm_as_ctrl_c() as terminated:
+            try:
+                code = super().main(
+                    args, prog_name or "tachograph", complete_var, standalone_mode=False, **extra
+                )
+            except click.ClickException as exc:
+                code = _told(exc)
+            except click.Abort:
+                code = INTERRUPTED
+        sys.exit(_flushed(TERMINATED if code == INTERRUPTED and terminated() else code))
 
     def invoke(self, ctx: click.Context) -> int:
         """Run the command and return its exit code, whatever it raises."""
@@ -121,6 +129,28 @@ def hush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
         return
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Let SIGTERM end what runs as Ctrl-C does; give a function that says whether it came."""
+    came: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        if not callable(ctrl_c):  # Ignored, as a shell does for what runs in its background.
+            raise KeyboardInterrupt
+        ctrl_c(signal.SIGINT, frame)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield lambda: bool(came)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _take_any_text() -> None:

@@ -15,7 +15,7 @@ from tachograph.adapters.refund.scenarios import load_scenario
 from tachograph.adapters.running import RunOutcome
 from tachograph.adapters.screen import approvals
 from tachograph.adapters.screen.access import find_run, is_approval, opened
-from tachograph.adapters.screen.agents import load_agent, load_model, model_of_trace, with_model
+from tachograph.adapters.screen.agents import load_agent, load_model, model_of_trace, on_model
 from tachograph.adapters.screen.commands import FINE, INTERRUPTED, NO, NOT_DONE, Settings, tell
 from tachograph.adapters.screen.epilogue import counted, outcome_json, print_epilogue
 from tachograph.adapters.screen.failures import explain
@@ -75,7 +75,7 @@ def run(
     if request_id is not None:
         check_request_id(request_id)
     heard = Heard() if stream else None
-    model, agent = load_model(model_name, base_url, heard), with_model(load_agent(agent_name), model_name)
+    agent, model = on_model(load_agent(agent_name), model_name, base_url, heard)
 
     async def work(watched: EventStore) -> RunOutcome:
         return await running.run(agent, said, context, model=model, store=watched, request_id=request_id)
@@ -101,8 +101,8 @@ def resume(
         state = load(store, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
-        agent = with_model(agent_of(state, agent_name), model_name)
-        model = load_model(model_name or model_of_trace(state.started.context.trace_id), base_url)
+        named = model_name or model_of_trace(state.started.context.trace_id)
+        agent, model = on_model(agent_of(state, agent_name), named, base_url)
         if agent.definition_digest != state.started.definition_digest:
             tell("Note: the agent's definition has changed since this run began.")
 

@@ -14,7 +14,7 @@ from tachograph.adapters.loading import load
 from tachograph.adapters.running import RunOutcome
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import find_run, opened
-from tachograph.adapters.screen.agents import load_model, model_of_trace
+from tachograph.adapters.screen.agents import model_of_trace, on_model
 from tachograph.adapters.screen.commands import FINE, NO, Settings
 from tachograph.adapters.screen.driving import agent_of, carried_out, verdict_of
 from tachograph.adapters.screen.open_runs import Resumption
@@ -42,10 +42,10 @@ def fork(
     with opened(settings.store) as store:
         run_id = find_run(store, run)
         state = load(store, run_id)
-        agent = agent_of(state, agent_name)
+        named = model_name or model_of_trace(state.started.context.trace_id)
+        agent, model = on_model(agent_of(state, agent_name), named)
         if instructions is not None:
             agent = replace(agent, instructions=_read(instructions))
-        model = load_model(model_name or model_of_trace(state.started.context.trace_id))
 
         async def work(watched: EventStore) -> RunOutcome:
             return await begin_fork(

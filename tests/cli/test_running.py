@@ -17,6 +17,14 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 LOOK_UP = ("run", "shop:agent", "--input", "Where is my order?", "--model", "scripted:slow_lookup.toml")
 AS_SHOP = ("--agent", "shop:agent", "--model", "scripted:slow_lookup.toml")
+OWN_MODEL = """
+from dataclasses import replace
+from tachograph import ScriptedModel
+from tachograph.adapters.refund.agent import refund_agent
+from tachograph.adapters.refund.scenarios import load_scenario
+
+agent = replace(refund_agent, model=ScriptedModel(load_scenario("answered").replies))
+"""
 
 
 @pytest.fixture
@@ -172,15 +180,31 @@ class TestAgents:
         assert not (shop / "tachograph.db").exists()
 
 
+class TestModel:
+    def test_an_agent_runs_on_its_own_unless_another_is_named(self, call: Call, shop: Path) -> None:
+        (shop / "own.py").write_text(OWN_MODEL)
+        assert call("run", "own:agent", "--input", "Hello", "--json").json["outcome"] == "answered"
+        named = ("--model", "scripted:text_without_terminal", "--json")
+        answer = call("run", "own:agent", "--input", "Hello", *named).json
+        assert answer["reason"] == "terminal_tool_missing"
+
+    def test_its_own_takes_no_options_of_a_named_one(self, call: Call, shop: Path) -> None:
+        (shop / "own.py").write_text(OWN_MODEL)
+        told = call("run", "own:agent", "--input", "Hello", "--stream")
+        assert told.code == 2
+        assert told.err.startswith("Error: Which model is to answer? Give --model.")
+
+
 class TestInterrupted:
-    def test_ctrl_c_says_which_run_is_open_and_how_to_resume_it(
-        self, call: Call, at_work: "subprocess.Popen[str]", shop: Path
+    @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_a_signal_says_which_run_is_open_and_how_to_resume_it(
+        self, call: Call, at_work: "subprocess.Popen[str]", shop: Path, number: int, code: int
     ) -> None:
-        at_work.send_signal(signal.SIGINT)
+        at_work.send_signal(number)
         _, told = at_work.communicate(timeout=20)
         [run] = call("runs", "--json").jsons
         command = f"tachograph resume {run['run_id']} {' '.join(AS_SHOP)}"
-        assert at_work.returncode == 130
+        assert at_work.returncode == code
         assert told == f"Interrupted. Run {run['run_id']} is open at version 2. Resume it: {command}\n"
         (shop / "go").touch()
         resumed = call(*command.split()[1:])
