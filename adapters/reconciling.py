@@ -12,7 +12,7 @@ from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.approvals.approval import ApprovalState, evolve_approval
 from tachograph.domain.approvals.events import ApprovalExecuted
 from tachograph.domain.context import check_party
-from tachograph.domain.errors import CallNotFound, RunClosed
+from tachograph.domain.errors import NothingToSettle, RunClosed
 from tachograph.domain.events import Event, RunResumed, ToolCall
 from tachograph.domain.next_action import IN_DOUBT
 from tachograph.domain.ports import Clock, EventStore, Ids
@@ -46,7 +46,7 @@ async def reconcile(
     Raises:
         InvalidId: The actor is not 1 to 200 printable characters.
         RunNotFound, RunClosed: There is no such open run.
-        CallNotFound: The call doesn't wait for a settlement.
+        NothingToSettle: The call is not in doubt.
         VersionConflict: The run moved on at the same moment; try again.
         ValueError: The output isn't JSON text, or neither or both of output and failure are given.
     """
@@ -58,9 +58,8 @@ async def reconcile(
         state = await asyncio.to_thread(load, opened, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
-        waiting = state.waits_for_settlement
-        if call_key not in waiting:
-            raise CallNotFound(run_id, call_key, waiting)
+        if call_key not in state.waits_for_settlement:
+            raise NothingToSettle(run_id, call_key)
         call = next(call for call in state.steps[-1].turn.calls if call.call_key == call_key)
         events: list[Event] = []
         now = clock.now()
@@ -105,7 +104,7 @@ async def reconcile_effect(
     Settle the effect of an approval that is started and unfinished, failed, or of unknown outcome.
 
     Raises:
-        ApprovalNotFound, CallNotFound: There is no such approval, or nothing of it waits for a settlement.
+        ApprovalNotFound, NothingToSettle: There is no such approval, or its effect is not in doubt.
         InvalidId, VersionConflict, ValueError: As `reconcile`.
     """
     check_party(actor)
@@ -113,7 +112,7 @@ async def reconcile_effect(
     now = (clock or SystemClock()).now()
     state = await asyncio.to_thread(load_approval, store, approval_id)
     if state.execution not in ("started", "failed", "unknown") or state.is_settled:
-        raise CallNotFound(state.requested.run_id, state.requested.call_key, ())
+        raise NothingToSettle(state.requested.run_id, state.requested.call_key)
     events: list[Event] = []
     if state.execution == "started":
         events = [ApprovalExecuted(recorded_at=now, code="outcome_unknown", message=IN_DOUBT)]

@@ -6,6 +6,7 @@ TachographError            every error this package raises on purpose
 ├── UnknownEvent           a stored name or schema version without a reader (stored_name)
 ├── RunNotFound            no such run in this store (run_id)
 ├── CallNotFound           the run has no such call (run_id, call_key)
+├── NothingToSettle        the call is not in doubt (run_id, call_key)
 ├── StepNotFound           the run has no such step (run_id, step)
 ├── RunClosed              the run has ended already (run_id)
 ├── RunOpen                the run is under way already (run_id)
@@ -76,6 +77,18 @@ class CallNotFound(TachographError):
     def __init__(self, run_id: UUID, call_key: str, known: Sequence[str]) -> None:
         shown = ", ".join(known[:_KEYS_SHOWN_MAX]) + (", ..." if len(known) > _KEYS_SHOWN_MAX else "")
         super().__init__(f"run {run_id} has no call {call_key[:20]!r}; its calls: {shown or 'none'}")
+        self.run_id = run_id
+        self.call_key = call_key
+
+
+class NothingToSettle(TachographError):
+    """The call is not in doubt: there is none with that key, or what it did is known."""
+
+    def __init__(self, run_id: UUID, call_key: str) -> None:
+        super().__init__(
+            f"call {call_key[:20]!r} of run {run_id} is not in doubt; "
+            "`tachograph runs --in-doubt` lists those that are"
+        )
         self.run_id = run_id
         self.call_key = call_key
 

@@ -20,7 +20,7 @@ from tachograph.adapters.screen.approvals import told
 from tachograph.adapters.screen.commands import FINE, Settings, tell
 from tachograph.adapters.screen.output import Screen, cell, columns, text
 from tachograph.domain.approvals.definition import approval_id_of
-from tachograph.domain.errors import CallNotFound
+from tachograph.domain.errors import NothingToSettle
 
 
 def reconcile(
@@ -49,7 +49,7 @@ def reconcile(
         screen = Screen()
         if state.terminal is not None and store.read(approval_id, up_to=1):
             if call_key != state.terminal.call_key:
-                raise CallNotFound(run_id, call_key, [str(state.terminal.call_key)])
+                raise NothingToSettle(run_id, call_key)
             settled = asyncio.run(
                 reconciling.reconcile_effect(
                     approval_id, output=output, failure=failed, reason=why, store=store, actor=who

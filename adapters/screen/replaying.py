@@ -20,6 +20,7 @@ from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import find_run, opened
 from tachograph.adapters.screen.agents import load_agent
 from tachograph.adapters.screen.commands import FINE, NO, Settings, tell
+from tachograph.adapters.screen.epilogue import counted
 from tachograph.adapters.screen.output import Screen, progress, text
 from tachograph.domain.agent import Agent
 from tachograph.domain.ports import EventStore
@@ -90,7 +91,10 @@ def everything(settings: Settings, agent: str | None, since: datetime | None, co
     if not settings.as_json:
         said_kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
         screen.print(
-            text(f"{len(run_ids):,} runs, {events:,} events ({rate:,}/s). Drift: {said_kinds or 'none'}.")
+            text(
+                f"{counted(len(run_ids), 'run')}, {counted(events, 'event')} ({rate:,}/s). "
+                f"Drift: {said_kinds or 'none'}."
+            )
         )
         for why, count in unchecked.items():
             tell(f"{count:,} folded and not replayed: {why}.")

@@ -60,7 +60,8 @@ def print_timeline(screen: Screen, entries: Sequence[Entry], *, at: int | None =
 
 
 def _preface(entries: Sequence[Entry], first: Event | None, at: int | None) -> Iterator[RenderableType]:
-    yield text(f"run {entries[0].run_id}", "bold")
+    what = "approval" if entries[0].kind == "approval_requested" else "run"
+    yield text(f"{what} {entries[0].run_id}", "bold")
     if not isinstance(first, RunStarted):
         return
     context = first.context

@@ -8,7 +8,7 @@ import pytest
 from tachograph.adapters import effecting
 from tachograph.adapters.reconciling import reconcile_effect
 from tachograph.domain.approvals.definition import Approval
-from tachograph.domain.errors import AnswerRefused, CallNotFound, InvalidAgent
+from tachograph.domain.errors import AnswerRefused, InvalidAgent, NothingToSettle
 from tachograph.domain.events import Effect
 from tachograph.domain.ports import EventStore
 from tachograph.domain.tools import TerminalTool
@@ -68,7 +68,7 @@ class TestPickingUp:
         )
         assert (state.execution, state.is_settled) == ("done", True)
         assert desk.kinds(approval_id)[-2:] == ["executed", "executed"]
-        with pytest.raises(CallNotFound):
+        with pytest.raises(NothingToSettle):
             asyncio.run(reconcile_effect(approval_id, output="1", reason="again", store=store, actor="ops"))
 
     def test_who_finishes_late_is_heard(self, store: EventStore) -> None:

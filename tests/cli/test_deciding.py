@@ -311,7 +311,9 @@ class TestReconciling:
     def test_wrong_use(self, call: Call, died: str) -> None:
         assert call("reconcile", died, "1.1").code == 2
         assert call("reconcile", died, "1.1", "--failed", "x", "--succeeded", "y").code == 2
-        assert call("reconcile", died, "2.1", "--failed", "x").code == 3
+        other = call("reconcile", died, "2.1", "--failed", "x")
+        assert other.code == 3
+        assert other.err.startswith(f"Error: call '2.1' of run {died} is not in doubt")
         assert call("reconcile", died, "1.1", "--succeeded", "nowhere", "--reason", "x").code == 3
         assert call("runs", "--in-doubt", "--limit", "1").code == 2
 
