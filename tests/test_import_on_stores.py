@@ -91,6 +91,7 @@ def imported(shared_data: Path, sqlite_url: str, postgres_url: str) -> tuple[str
     return sqlite_url, postgres_url
 
 
+@pytest.mark.slow
 def test_the_real_conversations_are_the_same_on_both_databases(
     imported: tuple[str, str], shared_data: Path
 ) -> None:

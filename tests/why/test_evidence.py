@@ -112,6 +112,7 @@ def test_a_pointer_leads_through_keys_with_slashes_and_tildes() -> None:
     assert argument.sources[0].pointer == "/output/a~1b/c~0d"
 
 
+@pytest.mark.slow
 def test_an_output_past_the_cap_is_cut_and_never_called_unsupported() -> None:
     row = {"id": "#W5866402", "text": "x" * 900}
     big = json.dumps([row, *[{"id": f"#W{number:07}", "text": "y " * 450} for number in range(22_000)]])

@@ -182,6 +182,7 @@ for run_id in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_the_answer_is_the_same_on_both_stores_in_two_processes_and_after_a_rebuild(
     imported_url: str, postgres_schema_url: str, shared_data: Path
 ) -> None:

@@ -5,6 +5,7 @@ import random
 import tracemalloc
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def test_an_index_takes_less_than_ten_times_its_text() -> None:
     assert peak < 10 * characters
 
 
+@pytest.mark.slow
 def test_hostile_texts_of_half_a_megabyte_are_indexed_and_asked() -> None:
     hostile = ["1,", "May ", "a_", "((", "9", "1.", "2024-05-", "20 of ", "#", "\u200b", "1 day ", "["]
     for piece in hostile:
