@@ -42,6 +42,10 @@ FORMAT: Final = OneOf("format", _formats)
 FORM: Final = OneOf("format", _forms)
 RULES: Final = OneOf("version", _rules)
 VERSION: Final = click.IntRange(min=1)
+COUNT: Final = click.IntRange(min=1)
+PRIORITY: Final = click.IntRange(-1000, 1000)
+SECONDS: Final = click.FloatRange(min=0, max=86_400)
+SECONDS_MIN: Final = click.FloatRange(min=1, max=86_400)
 
 _agent_option = click.option(
     "--agent",
@@ -164,6 +168,120 @@ def run(
     message = sys.stdin.read() if said == "-" else said
     context = driving.context(trace, tenant, actor, customer, permissions)
     return driving.run(settings, agent, model, message, context, request_id, base_url, stream=stream)
+
+
+@main.command()
+@click.argument("agent", metavar="MODULE:AGENT")
+@click.option("--input", "said", metavar="TEXT", required=True, help="What the customer says; - reads it in.")
+@click.option("--trace", metavar="ID", help="The trace that the run belongs to. Default: a new one.")
+@click.option("--tenant", metavar="NAME", default="default", show_default=True, help="The tenant.")
+@_actor_option
+@click.option("--customer", metavar="NAME", help="The customer that the run is about.")
+@click.option(
+    "--permission", "permissions", metavar="NAME", multiple=True, help="What the run may do; repeatable."
+)
+@_model_option
+@click.option("--request-id", metavar="ID", help="Makes the call repeatable: the same id gives the same run.")
+@click.option(
+    "--priority", type=PRIORITY, metavar="N", default=0, show_default=True, help="The highest goes first."
+)
+@click.option("--at", metavar="TIME", help="No worker takes it earlier, such as 2026-12-01T12:00Z.")
+@pass_settings
+def submit(
+    settings: Settings,
+    agent: str,
+    said: str,
+    trace: str | None,
+    tenant: str,
+    actor: str,
+    customer: str | None,
+    permissions: tuple[str, ...],
+    model: str | None,
+    request_id: str | None,
+    priority: int,
+    at: str | None,
+) -> int:
+    """
+    Put a run into the queue, for a `worker` to do, and print its id.
+
+    The record of the run begins with it, in one transaction with its place in the queue.
+    """
+    from tachograph.adapters.screen import driving, queueing
+
+    message = sys.stdin.read() if said == "-" else said
+    context = driving.context(trace, tenant, actor, customer, permissions)
+    return queueing.submit(settings, agent, model, message, context, request_id, priority, at)
+
+
+@main.command()
+@click.option(
+    "--agent",
+    "agents",
+    metavar="MODULE:AGENT",
+    multiple=True,
+    help="Whose runs it does; repeatable. Default: the bundled agent.",
+)
+@click.option(
+    "--at-once", type=COUNT, metavar="N", default=8, show_default=True, help="So many runs at once."
+)
+@click.option(
+    "--tries",
+    type=COUNT,
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="A run that was tried so often, with nothing new in its record, is set aside.",
+)
+@click.option("--schedules", metavar="FILE", help="Periodic runs, in TOML.")
+@click.option(
+    "--grace",
+    type=SECONDS,
+    metavar="SECONDS",
+    default=30,
+    show_default=True,
+    help="How long runs under way may take to end when it is told to stop; then they are handed over.",
+)
+@click.option(
+    "--dead-after",
+    type=SECONDS_MIN,
+    metavar="SECONDS",
+    default=30,
+    show_default=True,
+    help="A worker that has given no sign of life for so long is dead; the same for all workers.",
+)
+@click.option("--until-empty", is_flag=True, help="End when nothing is due.")
+@pass_settings
+def worker(
+    settings: Settings,
+    agents: tuple[str, ...],
+    at_once: int,
+    tries: int,
+    schedules: str | None,
+    grace: float,
+    dead_after: float,
+    until_empty: bool,
+) -> int:
+    """
+    Do the runs of the queue, until SIGTERM or Ctrl-C; the second one stops it at once.
+
+    It also takes over what a dead worker left, runs that go on with a decision, and effects that nobody
+    finished. Exit code 0 also when it was told to stop.
+    """
+    from tachograph.adapters.screen import queueing
+
+    return queueing.worker(settings, agents, at_once, tries, schedules, grace, dead_after, until_empty)
+
+
+@main.command()
+@click.argument("run", metavar="RUN")
+@_reason_option
+@_person_option
+@pass_settings
+def requeue(settings: Settings, run: str, reason: str, actor: str | None) -> int:
+    """Put an open run back into the queue: one that was set aside, or that nobody works on any more."""
+    from tachograph.adapters.screen import queueing
+
+    return queueing.requeue(settings, run, reason, actor)
 
 
 @main.command()

@@ -1,8 +1,7 @@
 """Begin a run, with its agent's definition beside it where that isn't recorded yet."""
 
 import asyncio
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -11,6 +10,8 @@ from tachograph.domain.definitions import AgentDefined, definition_id
 from tachograph.domain.errors import VersionConflict
 from tachograph.domain.events import Event
 from tachograph.domain.ports import Append, EventStore
+
+AppendTogether = Callable[[Sequence[Append]], Awaitable[None]]
 
 _known: WeakKeyDictionary[EventStore, set[str]] = WeakKeyDictionary()  # Digests that a store has for sure.
 
@@ -23,14 +24,19 @@ async def begin(store: EventStore, agent: Agent, run_id: UUID, events: Sequence[
         VersionConflict: There is such a run.
         StoreError: Nothing was stored.
     """
+    await begin_with(store, agent, Append(run_id, events, 0), store.append_together)
+
+
+async def begin_with(store: EventStore, agent: Agent, first: Append, append: AppendTogether) -> None:
+    """Do what `begin` does, with another way to append: one that does more in the same transaction."""
     digest = agent.definition_digest
     known = _known.setdefault(store, set())
-    first = Append(run_id, events, 0)
     defined = definition_id(digest)
     if digest not in known and not await asyncio.to_thread(store.read, defined, up_to=1):
-        definition = AgentDefined(recorded_at=_at(events), agent=agent.name, definition=agent.definition)
+        at = first.events[0].recorded_at
+        definition = AgentDefined(recorded_at=at, agent=agent.name, definition=agent.definition)
         try:
-            await store.append_together([first, Append(defined, [definition], 0)])
+            await append([first, Append(defined, [definition], 0)])
         except VersionConflict as exc:
             if exc.run_id != defined:
                 raise
@@ -38,8 +44,4 @@ async def begin(store: EventStore, agent: Agent, run_id: UUID, events: Sequence[
             known.add(digest)
             return
     known.add(digest)
-    await store.append_together([first])
-
-
-def _at(events: Sequence[Event]) -> datetime:
-    return events[0].recorded_at
+    await append([first])

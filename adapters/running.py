@@ -75,8 +75,8 @@ async def run(
         history = NO_HISTORY
         if continues is not None:
             history = await asyncio.to_thread(history_of, opened, agent, continues, context.tenant)
-        run_id = ids.run_id() if request_id is None else _request_run(context, request_id)
-        messages, notes = _storable_input(input)
+        run_id = ids.run_id() if request_id is None else request_run(context, request_id)
+        messages, notes = storable_input(input)
         started = run_start(
             agent,
             context,
@@ -202,14 +202,16 @@ def model_for(agent: Agent, model: Model | None) -> Model:
     return chosen
 
 
-def _request_run(context: TrustedContext, request_id: str) -> UUID:
+def request_run(context: TrustedContext, request_id: str) -> UUID:
+    """Return the id of a request's run. Raises InvalidId: The request id breaks the rule."""
     name = f"{len(context.tenant)}:{context.tenant}:{check_request_id(request_id)}"
     return uuid5(_REQUESTS, name)
 
 
-def _storable_input(
+def storable_input(
     input: str | Sequence[Message],
 ) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+    """Return the messages as they can be stored, and notes of what was altered for it."""
     messages = [Message(role="user", content=input)] if isinstance(input, str) else list(input)
     notes: list[str] = []
     for index, message in enumerate(messages):

@@ -27,7 +27,7 @@ from tachograph.domain.approvals.events import (
 from tachograph.domain.budget import Budget, Totals, Usage
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.definitions import AgentDefined
-from tachograph.domain.origins import Attempt, Fork, Message, Source
+from tachograph.domain.origins import Attempt, Fork, Message, Queued, Source
 from tachograph.domain.personal import PERSONAL, PersonalText
 from tachograph.domain.provenance import Provenance
 from tachograph.domain.recorded_event import RecordedEvent, Settlement
@@ -89,6 +89,7 @@ class RunStarted(RecordedEvent):
     fork: Fork | None = None
     source: Source | None = None
     altered: tuple[str, ...] | None = None
+    queued: Queued | None = None
 
 
 class ModelTurn(RecordedEvent):

@@ -1,13 +1,17 @@
 """
-Parts of events: what was said to a run, the file it was imported from, the run it was forked from, and the
-attempts that an answer took.
+Parts of events: what was said to a run, the file it was imported from, the run it was forked from, how it
+waits in the queue, and the attempts that an answer took.
 """
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tachograph.domain.personal import PersonalText
+from tachograph.domain.recorded_event import UtcTime
+
+QUEUE: Final = "queue"  # Owner of a run that waits for a worker.
+ASIDE: Final = "aside"  # Owner of a run that no worker takes any more.
 
 
 class Attempt(BaseModel):
@@ -60,3 +64,20 @@ class Fork(BaseModel):
     version: int
     edited: tuple[str, ...] = ()
     live: bool = False
+
+
+class Queued(BaseModel):
+    """
+    How a run that was submitted waits for a worker.
+
+    Args:
+        priority: The highest one goes first.
+        not_before: No worker takes it earlier.
+        model: Name of the model that is to answer; None: the agent's own.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    priority: int = 0
+    not_before: UtcTime | None = None
+    model: str | None = None

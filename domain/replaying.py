@@ -150,6 +150,7 @@ def _of_start(agent: Agent, entry: Recorded, event: RunStarted) -> Drift | None:
         fork=event.fork,
         source=event.source,
         altered=event.altered,
+        queued=event.queued,
     )
     changed = [name for name in type(event).model_fields if getattr(event, name) != getattr(today, name)]
     return _difference("definition", entry, today, f"another {', '.join(changed)}")

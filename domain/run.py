@@ -28,6 +28,7 @@ from tachograph.domain.events import (
     ToolStarted,
     Unreadable,
 )
+from tachograph.domain.origins import ASIDE, QUEUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,16 @@ class RunState:
 
     @property
     def wall_s(self) -> float:
-        """Seconds between the first and the last event; never negative, whatever the clock did."""
-        return max(0.0, (self.last_recorded_at - self.started.recorded_at).total_seconds())
+        """
+        Seconds between the first and the last event; never negative, whatever the clock did.
+
+        What a submitted run waited for its first worker doesn't count.
+        """
+        began = self.started.recorded_at
+        if self.started.queued is not None:
+            taken = (event.recorded_at for event in self.resumed if event.owner not in (QUEUE, ASIDE))
+            began = next(taken, self.last_recorded_at)
+        return max(0.0, (self.last_recorded_at - began).total_seconds())
 
 
 def is_unknown(result: ToolCall | ToolError) -> bool:

@@ -42,6 +42,7 @@ _APPROVALS: Final = """
 """
 _OF_TENANT: Final = " AND tenant = %s"
 _OF_SUBJECT: Final = " AND subject = %s"
+_OF_EXECUTION: Final = " AND execution = %s"
 _PENDING: Final = " AND denied_at IS NULL AND expired_at IS NULL AND votes < needed"
 _OF_TRACE: Final = " AND trace_id = %s"
 _OF_STATUS: Final = " AND status = %s"
@@ -84,11 +85,11 @@ def runs(
 
 
 def approvals(
-    database: Database, *, tenant: str | None, subject: str | None, pending: bool
+    database: Database, *, tenant: str | None, subject: str | None, execution: str | None, pending: bool
 ) -> Iterator[Line]:
     """Yield approvals, the one that was asked for first before the others."""
     names = approvals_view.TABLE.column_names
-    filters = {_OF_TENANT: tenant, _OF_SUBJECT: subject}
+    filters = {_OF_TENANT: tenant, _OF_SUBJECT: subject, _OF_EXECUTION: execution}
     given = {condition: value for condition, value in filters.items() if value is not None}
     conditions = "".join(given) + (_PENDING if pending else "")
     query = _APPROVALS.format(columns=", ".join(names), filters=conditions)

@@ -139,18 +139,26 @@ class ReadSide:
         yield from queries.runs(self._database, trace_id=trace_id, status=status, limit=limit)
 
     def approvals(
-        self, *, tenant: str | None = None, subject: str | None = None, pending: bool = False
+        self,
+        *,
+        tenant: str | None = None,
+        subject: str | None = None,
+        execution: str | None = None,
+        pending: bool = False,
     ) -> Iterator[dict[str, Any]]:
         """
         Yield approvals in the order in which they were asked for.
 
         Args:
+            execution: How far its effect is: started, done, failed or unknown.
             pending: Those alone that nobody has decided; a late one is among them until that is recorded.
         Returns:
             The columns of the view, and status: pending, granted, denied or expired.
         """
         self._check(APPROVALS.name)
-        yield from queries.approvals(self._database, tenant=tenant, subject=subject, pending=pending)
+        yield from queries.approvals(
+            self._database, tenant=tenant, subject=subject, execution=execution, pending=pending
+        )
 
     def timeline(self, run_id: UUID) -> Iterator[dict[str, Any]]:
         """

@@ -19,7 +19,7 @@ from tachograph.domain.ports import EventStore
 PREFIX_MIN: Final = 8
 _SHOWN_MAX: Final = 5
 _SQLITE: Final = "sqlite:///"
-_LOGGERS: Final = ("psycopg", "psycopg.pool", "eventsourcing")
+_LOGGERS: Final = ("psycopg", "psycopg.pool", "eventsourcing", "procrastinate")
 _RUN_ID: Final = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
 _PREFIX: Final = re.compile(r"[0-9a-f-]{8,36}", re.IGNORECASE)
 

@@ -91,6 +91,21 @@ def on_model(
     return replace(agent, model_name=name), model
 
 
+def named_model(agent: Agent, name: str | None) -> Agent:
+    """
+    Return an agent as it is recorded when a worker has a model answer it. The model itself isn't made.
+
+    Raises:
+        click.UsageError: There is no such model, or neither the agent has one nor is one named.
+    """
+    if name is None and agent.model is not None:
+        return agent
+    if name is None or name.startswith(_SCRIPTED) or name.partition(":")[0] not in PROVIDERS:
+        load_model(name)
+        return agent
+    return replace(agent, model_name=name)
+
+
 def model_of_trace(trace_id: str) -> str | None:
     """Return the name of the model that began a demo's run, None for any other trace."""
     scenario = trace_id.removeprefix("demo-")

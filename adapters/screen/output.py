@@ -173,3 +173,14 @@ class LiveScreen(Screen):
         except OSError as exc:
             hush()
             tell(f"Note: the output can't be written: {exc.strerror}")
+
+    def lines(self, lines: Iterable[str]) -> None:
+        """Print lines as Screen does, at once."""
+        try:
+            super().lines(lines)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            hush()
+        except OSError as exc:
+            hush()
+            tell(f"Note: the output can't be written: {exc.strerror}")

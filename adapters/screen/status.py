@@ -1,37 +1,28 @@
-"""Whether an open run is still worked on, as far as can be seen from here."""
+"""What an open run is waiting for, as far as can be seen from here."""
 
-import os
 import socket
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final
 
-SILENT_AFTER: Final = timedelta(minutes=15)
+from tachograph.adapters.ownership import SILENT_AFTER, alive, host_and_process
+from tachograph.domain.origins import ASIDE, QUEUE
+
+_NOBODY: Final = {QUEUE: "queued", ASIDE: "set_aside"}
 
 
 def open_status(owner: str, last_recorded_at: datetime, now: datetime | None = None) -> str:
     """
-    Return `open`, or `interrupted` when nobody seems to work on the run any more.
+    Return `open`; `queued` or `set_aside`; or `interrupted` when nobody seems to work on the run any more.
 
     That is so when its owner was a process of this host that is gone, or when nothing was recorded for
     SILENT_AFTER. Why a process ended can't be seen, so nobody is named for it.
 
     Args:
-        owner: Host, process id and something unique, as in `host:1234:9f86d081`.
+        owner: Host, process id and something unique, as in `host:1234:9f86d081`, or the queue.
     """
+    if owner in _NOBODY:
+        return _NOBODY[owner]
     silent = (now or datetime.now(UTC)) - last_recorded_at > SILENT_AFTER
-    return "interrupted" if silent or _gone(owner) else "open"
-
-
-def _gone(owner: str) -> bool:
-    host, _, rest = owner.rpartition(":")[0].rpartition(":")
-    return host == socket.gethostname() and rest.isdecimal() and not _alive(int(rest))
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
+    host, process = host_and_process(owner)
+    gone = host == socket.gethostname() and process is not None and not alive(process)
+    return "interrupted" if silent or gone else "open"

@@ -7,7 +7,7 @@ stands in the way of vacuum; no NOTIFY, since readers poll; a version gap is ref
 and truncate are refused by triggers; no hidden retry, so that an unknown outcome stays known as one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any, Final, LiteralString, NoReturn
 from uuid import UUID
@@ -95,21 +95,25 @@ class Recorder(RowRecorder, library.PostgresApplicationRecorder):
         if not stored_events:
             return []
         self._heads.check(stored_events)
-        columns = (
-            [event.originator_id for event in stored_events],
-            [event.originator_version for event in stored_events],
-            [event.topic for event in stored_events],
-            [event.state for event in stored_events],
-        )
-        with (
-            self.datastore.get_connection() as connection,
-            connection.cursor(row_factory=tuple_row, binary=True) as cursor,
-        ):
-            positions = [row[0] for row in cursor.execute(_INSERT, columns)]
-        if len(positions) != len(stored_events):
-            raise IntegrityError("the database swallowed a row")
+        with self.datastore.get_connection() as connection:
+            positions = _insert(connection, stored_events)
         self._heads.learn(stored_events)
         return positions
+
+    def insert_beside(
+        self, stored_events: Sequence[StoredEvent], beside: Callable[[psycopg.Connection[Any]], object]
+    ) -> None:
+        """
+        Store rows as `insert_events` does, in one transaction with what `beside` does on the connection.
+
+        Raises:
+            IntegrityError, OperationalError: As `insert_events`.
+        """
+        self._heads.check(stored_events)
+        with self.datastore.get_connection() as connection, connection.transaction():
+            _insert(connection, stored_events)
+            beside(connection)
+        self._heads.learn(stored_events)
 
     def run_rows(self, run_id: UUID | str, after: int = 0, up_to: int | None = None) -> list[RunRow]:
         """Return (version, topic, state) of a run, in order of version."""
@@ -143,6 +147,20 @@ class Recorder(RowRecorder, library.PostgresApplicationRecorder):
             connection.cursor(row_factory=tuple_row, binary=True) as cursor,
         ):
             return cursor.execute(query, parameters).fetchall()
+
+
+def _insert(connection: psycopg.Connection[Any], rows: Sequence[StoredEvent]) -> list[int]:
+    columns = (
+        [row.originator_id for row in rows],
+        [row.originator_version for row in rows],
+        [row.topic for row in rows],
+        [row.state for row in rows],
+    )
+    with connection.cursor(row_factory=tuple_row, binary=True) as cursor:
+        positions = [row[0] for row in cursor.execute(_INSERT, columns)]
+    if len(positions) != len(rows):
+        raise IntegrityError("the database swallowed a row")
+    return positions
 
 
 class Factory(library.PostgresFactory):

@@ -27,11 +27,11 @@ class Datastore(library.PostgresDatastore):
 
     def __init__(self, url: str) -> None:
         super().__init__("", "", "", "", "")
-        self.conninfo, options = split_url(url)
+        self.conninfo, self.options = split_url(url)
         self.pool = library.ConnectionPool(
             self.conninfo,
             connection_class=psycopg.Connection[DictRow],
-            kwargs={"row_factory": dict_row, "connect_timeout": CONNECT_TIMEOUT_S, **options},
+            kwargs={"row_factory": dict_row, "connect_timeout": CONNECT_TIMEOUT_S, **self.options},
             min_size=1,
             max_size=POOL_MAX,
             open=False,

@@ -2,21 +2,21 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, cast
 from uuid import UUID
 
 from eventsourcing.application import Application
 from eventsourcing.domain import EventSourcingError
-from eventsourcing.persistence import Mapper, StoredEvent
+from eventsourcing.persistence import IntegrityError, Mapper, StoredEvent
 from eventsourcing.utils import Environment, EnvType
 
 from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit, Part
 from tachograph.adapters.stores.mapper import EventMapper, entry_from
 from tachograph.adapters.stores.rows import RowRecorder
-from tachograph.domain.errors import StoreError
+from tachograph.domain.errors import StoreError, VersionConflict
 from tachograph.domain.events import Entry, Event, Recorded
 from tachograph.domain.ports import Append
 
@@ -63,11 +63,7 @@ class RecordedEventStore:
     async def append_together(self, appends: Sequence[Append]) -> None:
         """Add events to several runs, all or none; see the port."""
         self._check_usable()
-        parts = [
-            Part(run_id, expected_version, self._rows_of(run_id, events, expected_version))
-            for run_id, events, expected_version in appends
-            if events
-        ]
+        parts = self._parts_of(appends)
         if parts:
             try:
                 await self._writer.append(parts)
@@ -75,6 +71,28 @@ class RecordedEventStore:
                 # It can't be taken back: whoever cancelled goes on when its fate is settled.
                 with suppress(StoreError):
                     await self._writer.append([])
+                raise
+
+    def append_beside(self, appends: Sequence[Append], beside: Callable[[Any], object]) -> None:
+        """
+        Add events to several runs in one transaction with what `beside` does on its connection.
+
+        For databases whose recorder has `insert_beside`.
+
+        Raises:
+            VersionConflict: One is not at its expected version.
+            StoreError: It may or may not be stored; both or neither.
+        """
+        self._check_usable()
+        parts = self._parts_of(appends)
+        recorder: Any = self._log.recorder
+        with _translated("append"):
+            try:
+                recorder.insert_beside([row for part in parts for row in part.rows], beside)
+            except IntegrityError as exc:
+                for part in parts:
+                    if self._rows.has_version(part.run_id, part.expected_version + 1):
+                        raise VersionConflict(part.run_id, part.expected_version) from exc
                 raise
 
     def read(self, run_id: UUID, *, up_to: int | None = None) -> list[Entry]:
@@ -110,6 +128,13 @@ class RecordedEventStore:
     def datastore(self) -> Any:
         """The library's datastore, which read models in the same database share."""
         return self._log.factory.datastore  # type: ignore[attr-defined]  # every factory here has one
+
+    def _parts_of(self, appends: Sequence[Append]) -> list[Part]:
+        return [
+            Part(run_id, expected_version, self._rows_of(run_id, events, expected_version))
+            for run_id, events, expected_version in appends
+            if events
+        ]
 
     def _rows_of(self, run_id: UUID, events: Sequence[Event], expected_version: int) -> list[StoredEvent]:
         return [

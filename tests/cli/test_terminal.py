@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tachograph.adapters.screen.status import SILENT_AFTER, open_status
+from tachograph.adapters.ownership import SILENT_AFTER
+from tachograph.adapters.screen.status import open_status
 
 from .program import Call, owner_of_a_dead_process
 

@@ -1,0 +1,1 @@
+"""Runs that are submitted now and done later, by any number of processes."""

@@ -1,0 +1,145 @@
+"""Periodic runs: what is submitted when, from a TOML file that each worker reads."""
+
+import asyncio
+import tomllib
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from tachograph.adapters.workers.queues import Queue
+from tachograph.adapters.workers.submitting import Submitted, submit
+from tachograph.adapters.world import SystemIds
+from tachograph.domain.agent import Agent
+from tachograph.domain.context import Party, TrustedContext
+from tachograph.domain.errors import ExtraMissing, TachographError
+from tachograph.domain.ports import Clock, EventStore
+
+LATE_MAX: Final = timedelta(minutes=10)
+_LOOK_EVERY_S: Final = 0.5
+
+
+class InvalidSchedule(TachographError, ValueError):
+    """A file of schedules is wrong."""
+
+
+class Schedule(BaseModel):
+    """
+    A run that is submitted again and again.
+
+    Args:
+        name: Under which it is submitted once each time, however many workers there are.
+        cron: Five fields, in UTC.
+        agent: Name of an agent that the worker runs.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Party = Field(max_length=100)
+    cron: str
+    agent: str
+    input: str = Field(min_length=1)
+    tenant: Party = "default"
+    actor: Party = "schedule"
+    customer: Party | None = None
+    permissions: tuple[Party, ...] = ()
+    priority: int = 0
+    model: str | None = None
+
+    @field_validator("cron")
+    @classmethod
+    def _is_cron(cls, cron: str) -> str:
+        if len(cron.split()) != 5 or not _croniter().is_valid(cron):
+            raise ValueError("not the five fields of cron")
+        return cron
+
+    def due_before(self, now: datetime) -> datetime:
+        """Return the last time at or before `now` that it was due."""
+        moment: datetime = _croniter()(self.cron, now + timedelta(seconds=1)).get_prev(datetime)
+        return moment
+
+
+def read_schedules(path: Path, agents: Mapping[str, Agent]) -> tuple[Schedule, ...]:
+    """
+    Read the `[[schedule]]` tables of a file.
+
+    Raises:
+        InvalidSchedule: It can't be read, or one of them is wrong, doubled, or of an agent that isn't there.
+        ExtraMissing: croniter isn't installed.
+    """
+    try:
+        tables: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise InvalidSchedule(f"{path} can't be used: {exc}") from exc
+    if set(tables) != {"schedule"} or not isinstance(tables["schedule"], list):
+        raise InvalidSchedule(f"{path} must hold [[schedule]] tables and nothing else")
+    found: dict[str, Schedule] = {}
+    for table in tables["schedule"]:
+        try:
+            schedule = Schedule.model_validate(table)
+        except ValidationError as exc:
+            first = exc.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"])) or "it"
+            raise InvalidSchedule(f"{path}: {place}: {first['msg']}") from exc
+        if schedule.name in found:
+            raise InvalidSchedule(f"{path}: two schedules are named {schedule.name}")
+        if schedule.agent not in agents:
+            raise InvalidSchedule(f"{path}: no agent of this worker is named {schedule.agent[:80]!r}")
+        found[schedule.name] = schedule
+    return tuple(found.values())
+
+
+async def keep_time(
+    schedules: Sequence[Schedule], agents: Mapping[str, Agent], store: EventStore, queue: Queue, clock: Clock
+) -> None:
+    """
+    Submit what is due, for ever.
+
+    A time that was missed is made up for if it is less than LATE_MAX ago; of several, the last one.
+
+    Raises:
+        StoreError: The store failed.
+    """
+    submitted: dict[str, datetime] = {}
+    while True:
+        now = clock.now()
+        for schedule in schedules:
+            due = schedule.due_before(now)
+            if now - due < LATE_MAX and submitted.get(schedule.name) != due:
+                await submit_due(schedule, due, agents[schedule.agent], store, queue, clock)
+                submitted[schedule.name] = due
+        await asyncio.sleep(_LOOK_EVERY_S)
+
+
+async def submit_due(
+    schedule: Schedule, due: datetime, agent: Agent, store: EventStore, queue: Queue, clock: Clock
+) -> Submitted:
+    """Submit a schedule's run for one time: the first worker does, for the others it is there already."""
+    context = TrustedContext(
+        trace_id=str(SystemIds().run_id()),
+        tenant=schedule.tenant,
+        actor=schedule.actor,
+        customer=schedule.customer,
+        permissions=schedule.permissions,
+    )
+    return await submit(
+        agent,
+        schedule.input,
+        context,
+        store=store,
+        queue=queue,
+        request_id=f"schedule:{schedule.name}:{due:%Y-%m-%dT%H:%MZ}",
+        priority=schedule.priority,
+        model_name=schedule.model,
+        clock=clock,
+    )
+
+
+def _croniter() -> Any:
+    try:
+        from croniter import croniter  # type: ignore[import-untyped]  # it has no types
+    except ImportError as exc:
+        raise ExtraMissing("workers") from exc
+    return croniter
