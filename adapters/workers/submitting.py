@@ -65,7 +65,9 @@ async def submit(
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     with opened_store(store) as opened:
-        waiting = queue or await asyncio.to_thread(open_queue, opened)
+        if queue is None:
+            queue = await asyncio.to_thread(open_queue, opened)
+        put = queue.put
         if continues is not None:
             await asyncio.to_thread(history_of, opened, agent, continues, context.tenant)
         run_id = ids.run_id() if request_id is None else request_run(context, request_id)
@@ -83,7 +85,7 @@ async def submit(
         )
 
         async def append(appends: Sequence[Append]) -> None:
-            await waiting.put(appends, ticket_of(run_id, started))
+            await put(appends, ticket_of(run_id, started))
 
         try:
             await begin_with(opened, agent, Append(run_id, [started], 0), append)
