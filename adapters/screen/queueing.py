@@ -105,7 +105,8 @@ def worker(
     """Work on runs of the queue until told to stop."""
     pace = Pace(at_once, grace_s, dead_after_s, until_empty)
     agents = _by_name([load_agent(name) for name in agent_names] or [refund_agent])
-    timed = read_schedules(Path(schedules), agents) if schedules is not None else ()
+    read = read_schedules(Path(schedules), agents) if schedules is not None else ()
+    timed = [(schedule, named_model(agents[schedule.agent], schedule.model)) for schedule in read]
     screen = LiveScreen()
     models: dict[tuple[str, str | None], tuple[Agent, Model]] = {}
 

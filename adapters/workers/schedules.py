@@ -3,6 +3,7 @@
 import asyncio
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +11,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tachograph.adapters.workers.queues import Queue
-from tachograph.adapters.workers.submitting import Submitted, submit
+from tachograph.adapters.workers.submitting import submit
 from tachograph.adapters.world import SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import Party, TrustedContext
@@ -33,6 +34,7 @@ class Schedule(BaseModel):
         name: Under which it is submitted once each time, however many workers there are.
         cron: Five fields, in UTC.
         agent: Name of an agent that the worker runs.
+        model: Answers in place of the agent's own.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -91,50 +93,58 @@ def read_schedules(path: Path, agents: Mapping[str, Agent]) -> tuple[Schedule, .
     return tuple(found.values())
 
 
-async def keep_time(
-    schedules: Sequence[Schedule], agents: Mapping[str, Agent], store: EventStore, queue: Queue, clock: Clock
-) -> None:
+@dataclass(frozen=True)
+class Timetable:
     """
-    Submit what is due, for ever.
+    Submits what is due.
 
     A time that was missed is made up for if it is less than LATE_MAX ago; of several, the last one.
 
-    Raises:
-        StoreError: The store failed.
+    Args:
+        entries: Each schedule with its agent, as it is to be recorded.
     """
-    submitted: dict[str, datetime] = {}
-    while True:
-        now = clock.now()
-        for schedule in schedules:
+
+    entries: Sequence[tuple[Schedule, Agent]]
+    store: EventStore
+    queue: Queue
+    clock: Clock
+    _submitted: dict[str, datetime] = field(default_factory=dict)
+
+    async def submit_due(self) -> None:
+        """Submit what is due now and wasn't yet. Raises StoreError: The store failed."""
+        now = self.clock.now()
+        for schedule, agent in self.entries:
             due = schedule.due_before(now)
-            if now - due < LATE_MAX and submitted.get(schedule.name) != due:
-                await submit_due(schedule, due, agents[schedule.agent], store, queue, clock)
-                submitted[schedule.name] = due
-        await asyncio.sleep(_LOOK_EVERY_S)
+            if now - due < LATE_MAX and self._submitted.get(schedule.name) != due:
+                await self._submit(schedule, agent, due)
+                self._submitted[schedule.name] = due
 
+    async def keep(self) -> None:
+        """Do so for ever."""
+        while True:
+            await self.submit_due()
+            await asyncio.sleep(_LOOK_EVERY_S)
 
-async def submit_due(
-    schedule: Schedule, due: datetime, agent: Agent, store: EventStore, queue: Queue, clock: Clock
-) -> Submitted:
-    """Submit a schedule's run for one time: the first worker does, for the others it is there already."""
-    context = TrustedContext(
-        trace_id=str(SystemIds().run_id()),
-        tenant=schedule.tenant,
-        actor=schedule.actor,
-        customer=schedule.customer,
-        permissions=schedule.permissions,
-    )
-    return await submit(
-        agent,
-        schedule.input,
-        context,
-        store=store,
-        queue=queue,
-        request_id=f"schedule:{schedule.name}:{due:%Y-%m-%dT%H:%MZ}",
-        priority=schedule.priority,
-        model_name=schedule.model,
-        clock=clock,
-    )
+    async def _submit(self, schedule: Schedule, agent: Agent, due: datetime) -> None:
+        """Submit a run for one time. The first worker does; for the others it is there already."""
+        context = TrustedContext(
+            trace_id=str(SystemIds().run_id()),
+            tenant=schedule.tenant,
+            actor=schedule.actor,
+            customer=schedule.customer,
+            permissions=schedule.permissions,
+        )
+        await submit(
+            agent,
+            schedule.input,
+            context,
+            store=self.store,
+            queue=self.queue,
+            request_id=f"schedule:{schedule.name}:{due:%Y-%m-%dT%H:%MZ}",
+            priority=schedule.priority,
+            model_name=schedule.model,
+            clock=self.clock,
+        )
 
 
 def _croniter() -> Any:
