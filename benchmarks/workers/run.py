@@ -176,7 +176,7 @@ def report(
     if waits_s:
         print(
             f"taken over from the dead: {len(waits_s)} runs, {min(waits_s):.1f} to {max(waits_s):.1f} s "
-            f"after the kill (median {median(waits_s):.1f}); a worker counts as dead after {wanted.dead_after} s"
+            f"after the kill, median {median(waits_s):.1f}; a worker is dead after {wanted.dead_after} s"
         )
     print(f"other takeovers: {taken - len(waits_s)}; exit codes {codes}")
     if ended != len(run_ids) or twice:

@@ -29,7 +29,7 @@ from tachograph.domain.events import (
     ToolError,
     ToolStarted,
 )
-from tachograph.domain.origins import Attempt, Fork, Message, Source
+from tachograph.domain.origins import Attempt, Fork, Message, Queued, Source
 from tachograph.domain.recorded_event import Settlement
 from tachograph.tests.approval_samples import approval_events
 
@@ -226,6 +226,18 @@ EVENTS: dict[str, Event] = {
     ),
     **{event.kind: event for event in approval_events(HOSTILE)},
     "agent_defined": AgentDefined(recorded_at=WHOLE, agent="refund", definition='{"name":"refund"}'),
+    "run_started, queued": RunStarted(
+        recorded_at=WHOLE,
+        agent="refund",
+        agent_version="1",
+        definition_digest=DIGEST,
+        catalogue_digest=DIGEST,
+        context=TrustedContext(trace_id="t"),
+        input=(),
+        budget=Budget(),
+        owner="queue",
+        queued=Queued(priority=-5, not_before=AT, model="openai:gpt-5.2"),
+    ),
 }
 
 
