@@ -22,7 +22,8 @@ _DEFECT_PAUSE_S: Final = 60
 _PREFIX: Final = "tachograph:"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_.-]{1,28}")
 _SCHEMA_LOCK: Final = b"SELECT pg_advisory_xact_lock(1952539493, 2)"
-_TABLE: Final = b"SELECT to_regclass('procrastinate_jobs') IS NOT NULL"
+# It reads pg_class itself: a name that was looked up in vain is remembered as missing for a while.
+_TABLE: Final = b"SELECT EXISTS (SELECT 1 FROM pg_class WHERE oid = to_regclass('procrastinate_jobs'))"
 _DROP_JOB: Final = b"SELECT procrastinate_finish_job_v1(%s, 'failed', true)"
 
 

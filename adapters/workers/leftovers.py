@@ -37,7 +37,7 @@ class Leftovers:
         self._store = store
         self._side = side
         self._agents = agents
-        self._shown = {plain(name) for name in agents}
+        self._shown = {shown for name in agents for shown in (name, plain(name))}
         self._started: dict[UUID, RunStarted | None] = {}
 
     def queued(self) -> list[Ticket]:
