@@ -186,10 +186,11 @@ class Crew:
         run_id, name = before.run_id, before.started.agent
         entries = await asyncio.to_thread(self.store.read, run_id)
         state = fold(run_id, entries)
-        if tries(entries) >= self.tries_max:
+        unnoticed = state.version == before.version  # It failed before it was taken over: a try, too.
+        if tries(entries) + unnoticed >= self.tries_max:
             await self._set_aside(state, f"tried {tried} times; the last time: {_said(exc)}")
             return None
-        if state.version == before.version:  # It failed before it was taken over: that is a try, too.
+        if unnoticed:
             await self._pass_on(state, self.ids.owner(), _said(exc))
         again_at = self.clock.now() + pause_after(tried)
         self._failed("run", run_id, name, exc, tried, again_at)

@@ -1,4 +1,4 @@
-"""The vocabulary of the workers' tests: runs are submitted, a worker does them, and says what became of each."""
+"""The vocabulary of the workers' tests: runs are submitted, and a worker says what became of each."""
 
 import asyncio
 import json
@@ -54,12 +54,18 @@ def leave(order: Order) -> dict[str, str]:
     raise SystemExit(7)
 
 
+@tool(effect="once")
+def send(order: Order) -> dict[str, str]:
+    """Send money."""
+    return {"sent": order.order_id}
+
+
 def clerk(*replies: ModelReply, name: str = "clerk", **more: Any) -> Agent:
     return Agent(
         name=name,
         version="1",
         instructions="Help.",
-        tools=(look_up, leave),
+        tools=(look_up, leave, send),
         terminals=(TerminalTool("answer_user", "Answer.", Order, "answered"),),
         model=ScriptedModel(replies),
         **more,
