@@ -230,7 +230,7 @@ def submit(
     metavar="N",
     default=5,
     show_default=True,
-    help="A run that was tried so often, with nothing new in its record, is set aside.",
+    help="A run that was tried so often, and came no further, is set aside.",
 )
 @click.option("--schedules", metavar="FILE", help="Periodic runs, in TOML.")
 @click.option(

@@ -1,8 +1,8 @@
 """
 What a worker does with a run that it is given, decided from the record alone.
 
-A try is a takeover that recorded nothing new: no turn and no result of a call. A run that has had too many
-of them is set aside, so that a run which kills its workers can't kill them for ever.
+A try is a takeover after which the run has come no further: no turn and no result of a call was recorded. A
+run that has had too many of them is set aside, so that one which kills its workers can't kill them for ever.
 """
 
 from collections.abc import Sequence
@@ -68,18 +68,18 @@ def decide(
         return LookAgain(now + LOOK_AGAIN)
     before = tries(entries)
     if before >= tries_max:
-        return SetAside(f"tried {before} times, and nothing new was recorded")
+        return SetAside(f"tried {before} times, and it came no further")
     reason = "taken from the queue" if state.owner == QUEUE else "its process ended, or failed"
     return Take(reason, before + 1)
 
 
 def tries(entries: Sequence[Entry]) -> int:
-    """Count the takeovers since anything was recorded that a resume builds on, or since it was queued."""
+    """Count who took the run and came no further than where it is now, since it was queued."""
     count = 0
     for entry in reversed(entries):
         event = entry.event if isinstance(entry, Recorded) else None
         if isinstance(event, ModelTurn | ToolCall | ToolError):
-            break
+            return count + 1  # Whoever recorded this came to where the run is now.
         if isinstance(event, RunResumed):
             if event.owner == QUEUE:
                 break

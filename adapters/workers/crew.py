@@ -81,7 +81,7 @@ class Crew:
         agents: By name. Runs of others are never given to this worker.
         told: Hears what became of each run.
         model_of: Gives an agent and who answers it, for the beginning of a run.
-        tries_max: Tries with nothing new in the record after which a run is set aside.
+        tries_max: Tries without coming further after which a run is set aside.
     """
 
     store: EventStore

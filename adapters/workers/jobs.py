@@ -57,6 +57,7 @@ def new_app(datastore: Datastore) -> App:
             kwargs={"connect_timeout": CONNECT_TIMEOUT_S, **datastore.options},
             min_size=1,
             max_size=CONNECTIONS_MAX,
+            timeout=CONNECT_TIMEOUT_S,
         )
     )
 

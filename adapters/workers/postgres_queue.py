@@ -146,6 +146,7 @@ class _Shift:
         self._keeper.worker_id = context.job.worker_id
         task = asyncio.current_task()
         assert task is not None, "procrastinate gives each job a task"
+        task.add_done_callback(_take_note)
         self._under_way.add(task)
         try:
             yield
@@ -161,3 +162,13 @@ class _Shift:
     async def _effect(self, context: JobContext, id: str) -> None:
         with self._counted(context):
             await self._crew.carry_out(UUID(id))
+
+
+def _take_note(job: "asyncio.Task[Any]") -> None:
+    """
+    Let asyncio not print that a job's end could not be stored.
+
+    That is so when the database is gone, which ends the worker, and when the job is another worker's by now.
+    """
+    if not job.cancelled():
+        job.exception()

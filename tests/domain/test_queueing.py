@@ -21,7 +21,7 @@ from tachograph.domain.queueing import (
 
 from .story import MAIL, NOON, READ, begun, ended, failure, folded, numbered, result, resumed, started, turn
 
-TRIED_TWICE = "tried 2 times, and nothing new was recorded"
+TRIED_TWICE = "tried 2 times, and it came no further"
 
 
 def submitted() -> RunStarted:
@@ -68,17 +68,17 @@ class TestTries:
             ((), 0),
             ((resumed(),), 1),
             ((resumed(), resumed()), 2),
-            ((resumed(), turn(1, READ)), 0),
-            ((resumed(), turn(1, READ), resumed(), resumed()), 2),
-            ((resumed(), turn(1, READ), result("1.1"), resumed()), 1),
+            ((resumed(), turn(1, READ)), 1),
+            ((resumed(), turn(1, READ), resumed(), resumed()), 3),
+            ((resumed(), turn(1, READ), result("1.1"), resumed()), 2),
             (
                 (resumed(), turn(1, MAIL), begun("1.1", "idempotent"), resumed(), begun("1.1", "idempotent")),
-                1,
+                2,
             ),
             ((resumed(), resumed(QUEUE)), 0),
         ],
     )
-    def test_what_counts_is_a_takeover_that_recorded_nothing_new(
+    def test_what_counts_is_who_took_it_and_came_no_further(
         self, events: tuple[Event, ...], count: int
     ) -> None:
         assert tries(numbered((submitted(), *events))) == count
