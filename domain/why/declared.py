@@ -4,8 +4,9 @@ Where a tool says that an argument must come from, in the annotations of its pyd
     amount: Annotated[Decimal, From("refund_preview", "/amount")]
     order_id: Annotated[str, Evidence()]
 
-What a model says becomes one role a leaf, recorded with the call, so that an explanation years later needs
-no code of the agent:
+Said of a list or a model as a whole, it holds for all that is in it, unless that says otherwise. What a
+model says becomes one role a leaf, recorded with the call, so that an explanation years later needs no code
+of the agent:
 
     from TOOL POINTER    must equal the value at the pointer of the tool's latest output
     evidence             must be found in the evidence before the call
@@ -15,21 +16,36 @@ no code of the agent:
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import Enum
 from functools import lru_cache
 from types import MappingProxyType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
-from tachograph.domain.why.leaves import fits, leaves, parsed, token
+from tachograph.domain.errors import InvalidAgent
+from tachograph.domain.why.leaves import leaves, parsed, token
 
 FROM: Final = "from "
 EVIDENCE: Final = "evidence"
 CHOICE: Final = "choice"
 CONSTANT: Final = "constant"
 _LISTS: Final = (list, tuple, set, frozenset, Sequence, Set)
+_UNIONS: Final = (Union, UnionType)
+_ANYTHING: Final = (Any, object, dict, list, tuple, set, frozenset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +54,8 @@ class From:
     The argument is a value of a tool's latest output.
 
     Args:
-        pointer: RFC 6901, into the output; `*` stands for any place of a list.
+        pointer: RFC 6901, into the output; `*` stands for any place of a list. For a list or a model as a
+            whole, that of the list or object that it is taken from.
     """
 
     tool: str
@@ -52,10 +69,27 @@ class Evidence:
     required: bool = True
 
 
+_MARKS: Final = (From, Evidence)
+
+
+class _Stated(NamedTuple):
+    """The roles that a model gives its own fields, and the models among these, by pointer."""
+
+    roles: Mapping[str, str]
+    models: tuple[tuple[str, type[BaseModel]], ...]
+
+
 @lru_cache(maxsize=1024)
 def declared(model: type[BaseModel]) -> Mapping[str, str]:
-    """Return the roles that a model gives, by pointer; `*` stands for any place of a list."""
-    return MappingProxyType(dict(_of_model(model, "", ())))
+    """
+    Return the roles that a model gives, by pointer; `*` stands for any place of a list, or key of a dict.
+
+    Of a model that holds itself, those of its outermost level.
+
+    Raises:
+        InvalidAgent: What a field holds can't be traced as a whole.
+    """
+    return MappingProxyType(dict(_declared(model, "", ())))
 
 
 @lru_cache(maxsize=1024)
@@ -77,76 +111,192 @@ def declared_of(arguments: BaseModel, canonical: str) -> dict[str, str]:
     Args:
         canonical: The arguments as JSON text.
     """
-    patterns = declared(type(arguments))
-    defaults = tuple(_defaults(arguments, ""))
-    if not patterns and not defaults:
+    given: dict[str, list[type[BaseModel] | None]] = {}
+    for pointer, model in _given(arguments, ""):
+        given.setdefault(pointer, []).append(model)
+    if not declared(type(arguments)) and not any(None in models for models in given.values()):
         return {}
     roles: dict[str, str] = {}
     for leaf in leaves(parsed(canonical)):
-        if any(leaf.pointer == default or leaf.pointer.startswith(f"{default}/") for default in defaults):
-            roles[leaf.pointer] = CONSTANT
-            continue
-        role = patterns.get(leaf.pointer) or next(
-            (role for pattern, role in patterns.items() if "*" in pattern and fits(leaf.pointer, pattern)),
-            None,
-        )
-        if role is not None:
+        role = _role_of(leaf.pointer, given)
+        if role is not None and not (role.startswith(FROM) and leaf.value == []):
             roles[leaf.pointer] = role
     return roles
 
 
-def _of_model(model: type[BaseModel], pointer: str, above: tuple[type, ...]) -> Iterator[tuple[str, str]]:
+def _given(value: object, pointer: str) -> Iterator[tuple[str, type[BaseModel] | None]]:
+    """Yield the models in a value with their pointers, and None with those of fields that were not given."""
+    if isinstance(value, RootModel):
+        yield pointer, type(value)
+        yield from _given(value.root, pointer)
+    elif isinstance(value, BaseModel):
+        yield pointer, type(value)
+        for name in type(value).model_fields:
+            inner = f"{pointer}/{token(name)}"
+            if name not in value.model_fields_set:
+                yield inner, None
+            else:
+                yield from _given(getattr(value, name), inner)
+    elif isinstance(value, list | tuple):
+        for place, member in enumerate(value):
+            yield from _given(member, f"{pointer}/{place}")
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from _given(member, f"{pointer}/{token(str(key))}")
+
+
+def _role_of(pointer: str, given: Mapping[str, Sequence[type[BaseModel] | None]]) -> str | None:
+    """Return what the innermost model that says something of a leaf says."""
+    outer = pointer
+    while True:
+        for model in reversed(given.get(outer, ())):
+            role = _covering(_stated(model).roles, pointer[len(outer) :]) if model else CONSTANT
+            if role is not None:
+                return role
+        if not outer:
+            return None
+        outer = outer.rpartition("/")[0]
+
+
+def _covering(roles: Mapping[str, str], pointer: str) -> str | None:
+    """Return the role of the longest pattern that a pointer, or one above it, fits."""
+    below: list[str] = []
+    tokens = pointer.split("/")
+    while tokens:
+        for pattern, role in roles.items():
+            wanted = pattern.split("/")
+            if len(wanted) == len(tokens) and all(
+                part in (other, "*") for part, other in zip(wanted, tokens, strict=True)
+            ):
+                return _at(role, below)
+        below.insert(0, tokens.pop())
+    return None
+
+
+def _at(role: str, below: list[str]) -> str:
+    """Return a role said of a list or model, for a leaf in it: `From` goes on by the same way."""
+    if not below or not role.startswith(FROM):
+        return role
+    way = ["*" if part.isdigit() else part for part in below]
+    if way[0] == "*" and role.endswith("/*"):
+        way = way[1:]
+    return "/".join((role, *way))
+
+
+def _declared(model: type[BaseModel], pointer: str, above: tuple[type, ...]) -> Iterator[tuple[str, str]]:
     if model in above:
         return
+    roles, models = _stated(model)
+    for pattern, role in roles.items():
+        yield f"{pointer}{pattern}", role
+    for pattern, inner in models:
+        yield from _declared(inner, f"{pointer}{pattern}", (*above, model))
+
+
+@lru_cache(maxsize=1024)
+def _stated(model: type[BaseModel]) -> _Stated:
+    try:
+        found = list(_of_fields(model))
+    except InvalidAgent as exc:
+        raise InvalidAgent(f"{model.__name__}{exc}") from None
+    roles = {pointer: what for pointer, what in found if isinstance(what, str)}
+    models = tuple((pointer, what) for pointer, what in found if not isinstance(what, str))
+    return _Stated(MappingProxyType(roles), models)
+
+
+def _of_fields(model: type[BaseModel]) -> Iterator[tuple[str, str | type[BaseModel]]]:
     for name, field in model.model_fields.items():
-        yield from _of(field.annotation, field.metadata, f"{pointer}/{token(name)}", (*above, model))
+        pointer = "" if issubclass(model, RootModel) else f"/{token(name)}"
+        yield from _of(field.annotation, field.metadata, pointer)
 
 
 def _of(
-    annotation: Any, metadata: Sequence[Any], pointer: str, above: tuple[type, ...]
-) -> Iterator[tuple[str, str]]:
-    stated = next((_role(mark) for mark in metadata if isinstance(mark, From | Evidence)), None)
-    if stated is not None:
-        yield pointer, stated
-        return
+    annotation: Any, metadata: Sequence[Any], pointer: str
+) -> Iterator[tuple[str, str | type[BaseModel]]]:
+    """Yield the roles that an annotation gives, and the models that it names, by pointer."""
+    annotation = _meant(annotation)
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        yield from _of(inner[0], inner[1:], pointer, above)
-    elif origin is Literal:
-        yield pointer, CHOICE if len(inner) > 1 else CONSTANT
-    elif origin in (Union, UnionType):
+        yield from _of(inner[0], (*metadata, *inner[1:]), pointer)
+        return
+    stated = next((_role(mark) for mark in metadata if isinstance(mark, _MARKS)), None)
+    if stated is not None:
+        _check(annotation, pointer, ())
+        yield pointer, stated
+    elif _choices(annotation):
+        yield pointer, CHOICE if _choices(annotation) > 1 else CONSTANT
+    if origin in _UNIONS:
         for member in inner:
-            yield from _of(member, (), pointer, above)
-    elif origin in _LISTS or (isinstance(origin, type) and issubclass(origin, _LISTS)):
-        for member in inner:
-            yield from _of(member, (), f"{pointer}/*", above)
-    elif isinstance(annotation, type):
-        if issubclass(annotation, BaseModel):
-            yield from _of_model(annotation, pointer, above)
-        elif issubclass(annotation, Enum):
-            yield pointer, CHOICE if len(annotation) > 1 else CONSTANT
-        elif annotation is bool:
-            yield pointer, CHOICE
+            if stated is None or not _choices(member):
+                yield from _of(member, (), pointer)
+    elif _is_a(origin, _LISTS):
+        numbered = origin is tuple and Ellipsis not in inner
+        for place, member in enumerate(inner):
+            if member is not Ellipsis:
+                yield from _of(member, (), f"{pointer}/{place if numbered else '*'}")
+    elif _is_a(origin, Mapping) and not _is_marked(inner[0]):
+        yield from _of(inner[1], (), f"{pointer}/*")
+    elif _is_a(annotation, BaseModel):
+        yield pointer, annotation
+    elif _is_marked(annotation):
+        raise InvalidAgent(
+            f"{pointer}: sources are read from pydantic models alone, and from lists and dicts in them"
+        )
+
+
+def _check(annotation: Any, pointer: str, above: tuple[Any, ...]) -> None:
+    """Refuse what holds keys that are data, or whatever there is: a part of it would go unseen."""
+    annotation = _meant(annotation)
+    origin, inner = get_origin(annotation), get_args(annotation)
+    free = annotation in _ANYTHING or isinstance(annotation, TypeVar)
+    if _is_a(origin, Mapping):
+        free = not _choices(inner[0])
+    fields: Mapping[str, Any] = {}
+    if _is_a(annotation, BaseModel):
+        free = annotation.model_config.get("extra") == "allow"
+        fields = {name: field.annotation for name, field in annotation.model_fields.items()}
+    if free:
+        raise InvalidAgent(f"{pointer}: not all of it can be traced as a whole; declare the fields inside")
+    members = inner[:1] if origin is Annotated else () if origin is Literal else inner
+    if annotation not in above:
+        for member in (*members, *fields.values()):
+            if member is not Ellipsis:
+                _check(member, pointer, (*above, annotation))
+
+
+def _meant(annotation: Any) -> Any:
+    """Return what a name for a type stands for."""
+    while hasattr(annotation, "__supertype__") or type(annotation).__name__ == "TypeAliasType":
+        annotation = getattr(annotation, "__supertype__", None) or annotation.__value__
+    return annotation
+
+
+def _choices(annotation: Any) -> int:
+    """Return how many values there are, of a Literal, an enum or a bool; 0 for what is open."""
+    annotation = _meant(annotation)
+    if get_origin(annotation) is Literal:
+        return len(get_args(annotation))
+    if annotation is bool:
+        return 2
+    return len(annotation) if _is_a(annotation, Enum) else 0
+
+
+def _is_a(kind: Any, of: type | tuple[type, ...]) -> bool:
+    return isinstance(kind, type) and issubclass(kind, of)
+
+
+def _is_marked(annotation: Any, above: tuple[Any, ...] = ()) -> bool:
+    annotation = _meant(annotation)
+    if _is_a(annotation, BaseModel):
+        return bool(stated_sources(annotation))
+    inner: list[Any] = [] if get_origin(annotation) is Literal else list(get_args(annotation))
+    if is_dataclass(annotation) or is_typeddict(annotation) or hasattr(annotation, "_fields"):
+        inner += get_type_hints(annotation, include_extras=True).values()
+    deeper = (*above, annotation)
+    return any(isinstance(part, _MARKS) or _is_marked(part, deeper) for part in inner if part not in above)
 
 
 def _role(mark: From | Evidence) -> str:
     if isinstance(mark, From):
         return f"{FROM}{mark.tool} {mark.pointer}"
     return EVIDENCE if mark.required else f"{EVIDENCE} optional"
-
-
-def _defaults(value: object, pointer: str) -> Iterator[str]:
-    """Yield the pointers of fields that were not given."""
-    if isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            inner = f"{pointer}/{token(name)}"
-            if name not in value.model_fields_set:
-                yield inner
-            else:
-                yield from _defaults(getattr(value, name), inner)
-    elif isinstance(value, list | tuple):
-        for place, member in enumerate(value):
-            yield from _defaults(member, f"{pointer}/{place}")
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield from _defaults(member, f"{pointer}/{token(str(key))}")

@@ -41,6 +41,7 @@ class Index:
         self.documents: list[Document] = []
         self.left_out: list[tuple[int, int]] = []  # (place of the space, characters left out there)
         self.size = 0
+        self._blanks: list[int] = []
         self._texts: list[str] = []
         self._bases = array("Q")
         self._leaf_containers = array("l")
@@ -69,6 +70,9 @@ class Index:
             self._add_container(number, value)
         else:
             self._add_leaf(number, OUTERMOST, "", value)
+        if arguments is not None and self.size == self.documents[number].start:
+            self._blanks.append(self.size)  # An output without text or number takes a place too.
+            self.size += 1
         return number
 
     def seal(self) -> None:
@@ -155,6 +159,10 @@ class Index:
     def left_out_before(self, before: int) -> int:
         """Return how many characters before a place are not in the index."""
         return sum(count for place, count in self.left_out if place < before)
+
+    def characters_before(self, before: int) -> int:
+        """Return how many characters lie before a place, one between two texts included."""
+        return before - bisect_left(self._blanks, before)
 
     def _add_container(self, document: int, value: list[Any]) -> None:
         # Level by level within each object, so that the leaves of one lie side by side.
