@@ -7,7 +7,7 @@ A number's key is its sign, its digits and an exponent of ten, without zeros at 
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from typing import Final, NamedTuple
 
 LEXEME_MAX: Final = 60
@@ -21,7 +21,7 @@ _WRITTEN: Final = re.compile(
     r"(?P<english>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?)"
     r"|(?P<continental>[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,4})"
     r"|(?P<spaced>[0-9]{1,3}(?:[\u00a0\u202f'\u2019][0-9]{3})+(?:[.,][0-9]{1,4})?)"
-    r"|(?P<spaced_comma>[0-9]{1,3}(?: [0-9]{3})+,[0-9]{2})"
+    r"|(?P<spaced_comma>[0-9]{1,3}(?: [0-9]{3}){1,6},[0-9]{2})"
     r"|(?P<plain>[0-9]+\.[0-9]+)"
     r"|(?P<comma>[0-9]+,[0-9]{1,2})"
     r")(?![0-9]|[.,][0-9])"
@@ -30,6 +30,10 @@ _WRITTEN: Final = re.compile(
     r"|(?<![\w.])(?P<first_cell>[0-9]+\.(?![0-9]{3},)[0-9]+)(?=,[0-9])"
 )
 _RULES: Final = {"plain": "number", "cell": "number", "first_cell": "number", "comma": "decimal_comma"}
+
+
+# Enough for any two numbers that a text can hold, whatever the process has set for its own.
+EXACT: Final = Context(prec=4 * LEXEME_MAX, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation])
 
 
 class Written(NamedTuple):
@@ -63,6 +67,13 @@ def decimal_key(value: Decimal) -> str:
     if not significant:
         return "0"
     return f"{'-' if sign else ''}{significant}e{exponent + len(text) - len(significant)}"
+
+
+def shifted(value: Decimal, digits: int) -> Decimal:
+    """Return a finite number times a power of ten, exactly."""
+    sign, figures, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "only finite numbers are shifted"
+    return Decimal((sign, figures, exponent + digits))
 
 
 def word_key(word: str) -> str:

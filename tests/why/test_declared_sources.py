@@ -220,7 +220,7 @@ class _Plain:
         Annotated[Any, Evidence()],
         Annotated[dict[str, str], Evidence()],
         Annotated[list[dict[str, int]], Evidence()],
-        Annotated[list, Evidence()],  # type: ignore[type-arg]
+        Annotated[list, Evidence()],
         Annotated[_Open, Evidence()],
         dict[Annotated[str, Evidence()], int],
         list[_Plain],
