@@ -11,6 +11,8 @@ _SLACK: Final = 24
 _DIGITS_MAX: Final = 60
 _DIGITS_BEFORE: Final = re.compile(r"(?<!\w)[0-9]+\Z")
 _DIGITS_AFTER: Final = re.compile(r"[0-9]+(?!\w)")
+_GROUP_BEFORE: Final = re.compile(r"(?<![\w.,])[0-9]{1,3} \Z")  # 1 234,56
+_LAST_GROUP: Final = re.compile(r"[0-9]{3},[0-9]{2}(?!\w)")
 _MINUS: Final = re.compile(r"[-\u2212][$€£¥₹]?\Z")
 _BEFORE_MINUS: Final = frozenset(" \t\u00a0([:=|$€£¥₹")
 _GROUPING: Final = ",'\u2019\u00a0\u202f"
@@ -89,6 +91,10 @@ def _is_cut_before(text: str, start: int, end: int, address: bool) -> bool:
         return True
     if sign in _GROUPING and digits:
         return _is_grouped(text, start - 1)
+    if sign == " " and digits:
+        return bool(
+            _GROUP_BEFORE.search(text, max(0, start - _DIGITS_MAX), start) and _LAST_GROUP.match(text, start)
+        )
     any_digit = any(map(str.isdigit, text[start:end]))
     return sign == "-" and any_digit and not PREFIX_BEFORE.search(text, max(0, start - 8), start)
 

@@ -19,9 +19,24 @@ MONEY: Final = frozenset(
 )
 _PLAIN: Final = frozenset({"value", "unit", "units"})
 _FRACTION: Final = re.compile(r"[-+]?[0-9]+[.,][0-9]{2}")
-_SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "dollar": "USD", "euro": "EUR"}
+_SIGNS: Final = {
+    "$": "USD",
+    "€": "EUR",
+    "£": "GBP",
+    "¥": "JPY",
+    "₹": "INR",
+    "dollar": "USD",
+    "euro": "EUR",
+} | {
+    "yen": "JPY",
+    "yuan": "CNY",
+    "rupee": "INR",
+    "元": "CNY",
+    "円": "JPY",
+    "원": "KRW",
+}
 _BEFORE: Final = re.compile(r"([$€£¥₹]|\b[A-Z]{3})\s?\Z")
-_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|(?:dollar|euro)(?=s?\b))")
+_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|[元円원]|(?:dollar|euro|yen|yuan|rupee)(?=s?\b))")
 MINOR: Final = frozenset({"minor", "cent", "penny", "pence"})
 
 
