@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tachograph.domain.why.argument import Mention
-from tachograph.domain.why.echoes import is_echo, stands_in_document
+from tachograph.domain.why.echoes import Echoes
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.joined import joined_fields
@@ -139,28 +139,30 @@ def find(evidence: Evidence, leaf: Leaf, before: int) -> Finding:
     index = evidence.index
     search = Search(index, before, minor=bool(asked & MINOR))
     low = _is_low(leaf.value)
-    found = matches(search, leaf.value)
-    kept, echoes, mention = _sorted_out(evidence, found)
-    if search.cut:
-        kept, more = _checked_one_by_one(evidence, kept, leaf.value)
-        echoes += more
+    echoing = Echoes(evidence)
+    kept, echoes, mention = _sorted_out(evidence, echoing, search, leaf.value)
     if not kept and not isinstance(leaf.value, Lexeme):
-        joined = _Joined(evidence, before, leaf.value)
+        joined = _Joined(evidence, echoing, before, leaf.value)
         kept = [match for match, fields in joined_fields(search, leaf.value) if joined.is_evidence(fields)]
     candidates = tuple(_candidate(index, match, asked, low) for match in kept)
     return Finding(leaf, asked, low, candidates, tuple(echoes), mention, search.cut)
 
 
-def _sorted_out(evidence: Evidence, found: list[Match]) -> tuple[list[Match], list[Match], Mention | None]:
-    """Part the places in evidence from echoes of a call's own arguments and from the model's words."""
+def _sorted_out(
+    evidence: Evidence, echoing: Echoes, search: Search, value: str
+) -> tuple[list[Match], list[Match], Mention | None]:
+    """Find a value, and part the places in evidence from echoes and from the model's words."""
     index = evidence.index
+    found = matches(search, value)
     by_model = {index.document(match.leaf) for match in found if not index.trust(match.leaf)}
     kept: list[Match] = []
     echoes: list[Match] = []
     for match in found:
-        document = index.documents[index.document(match.leaf)]
+        number = index.document(match.leaf)
+        document = index.documents[number]
         if document.origin.trust:
-            echoed = document.arguments is not None and document.arguments in by_model
+            # The model's own words may lie beyond the places looked at.
+            echoed = document.arguments in by_model or (search.cut and echoing.echoes(number, value))
             (echoes if echoed else kept).append(match)
     if not by_model:
         return kept, echoes, None
@@ -169,44 +171,30 @@ def _sorted_out(evidence: Evidence, found: list[Match]) -> tuple[list[Match], li
     return kept, echoes, Mention(origin.run_id, step, origin.call_key)
 
 
-def _checked_one_by_one(evidence: Evidence, kept: list[Match], value: str) -> tuple[list[Match], list[Match]]:
-    """Part evidence from echoes where the model's own words may lie beyond the places looked at."""
-    index, echoed = evidence.index, dict[int, bool]()
-    parted: tuple[list[Match], list[Match]] = ([], [])
-    for match in kept:
-        arguments = index.documents[index.document(match.leaf)].arguments
-        if arguments is not None and arguments not in echoed:
-            echoed[arguments] = stands_in_document(evidence, value, arguments)
-        parted[arguments is not None and echoed[arguments]].append(match)
-    return parted
-
-
 class _Joined:
     """Tells whether fields that make up a value are evidence for it: each must be, by itself."""
 
-    def __init__(self, evidence: Evidence, before: int, value: str) -> None:
+    def __init__(self, evidence: Evidence, echoing: Echoes, before: int, value: str) -> None:
         self._evidence = evidence
+        self._echoing = echoing
         self._before = before
         self._value = value
         self._found: dict[str, bool] = {}
 
     def is_evidence(self, fields: Sequence[int]) -> bool:
         index = self._evidence.index
-        document = index.documents[index.document(fields[0])]
-        if document.origin.trust is None:
+        document = index.document(fields[0])
+        if index.documents[document].origin.trust is None or self._echoing.echoes(document, self._value):
             return False
-        if document.arguments is None:
-            return True
-        if stands_in_document(self._evidence, self._value, document.arguments):
-            return False
-        return not any(
-            is_echo(self._evidence, leaf) and not self._stands_elsewhere(index.text(leaf)) for leaf in fields
+        return all(
+            not self._echoing.is_echo(leaf) or self._stands_elsewhere(index.text(leaf)) for leaf in fields
         )
 
     def _stands_elsewhere(self, text: str) -> bool:
         if text not in self._found:
             search = Search(self._evidence.index, self._before)
-            self._found[text] = bool(_sorted_out(self._evidence, matches(search, text))[0])
+            kept, _, _ = _sorted_out(self._evidence, self._echoing, search, text)
+            self._found[text] = bool(kept)
         return self._found[text]
 
 

@@ -21,7 +21,7 @@ from functools import cached_property
 from itertools import combinations, islice
 from typing import Final
 
-from tachograph.domain.why.echoes import is_echo
+from tachograph.domain.why.echoes import Echoes
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.numbers import as_decimal
@@ -62,6 +62,7 @@ class Derivations:
     def __init__(self, evidence: Evidence, rows: Rows) -> None:
         self._evidence = evidence
         self._rows = rows
+        self._echoing = Echoes(evidence)
 
     def of(self, row: Row, totals: Mapping[Decimal, int]) -> Derivation | None:
         """
@@ -76,7 +77,7 @@ class Derivations:
         digits = len(wanted.normalize().as_tuple().digits)
         budget = max(1, min(_TRIED_MAX, int(CHANCE_MAX * 9 * 10 ** (min(digits, 12) - 1))))
         for attempt in islice(self._attempts(row, totals), budget):
-            if attempt.result == wanted and not any(is_echo(self._evidence, leaf) for leaf in attempt.leaves):
+            if attempt.result == wanted and not any(map(self._echoing.is_echo, attempt.leaves)):
                 return Derivation(attempt.leaves, attempt.rule, f"{attempt.formula} = {wanted:f}")
         return None
 
