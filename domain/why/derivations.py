@@ -14,16 +14,18 @@ rows stand in the evidence.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, islice
 from typing import Final
 
+from tachograph.domain.why.candidates import find, ranked
 from tachograph.domain.why.echoes import Echoes
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
+from tachograph.domain.why.leaves import Leaf, Lexeme
 from tachograph.domain.why.numbers import as_decimal
 from tachograph.domain.why.rows import Row, Rows
 
@@ -56,40 +58,43 @@ class Derivations:
     What the numbers of one call may be made of.
 
     Args:
+        before: Where its evidence ends, as a place of the index.
         rows: All leaves of the call.
     """
 
-    def __init__(self, evidence: Evidence, rows: Rows) -> None:
+    def __init__(self, evidence: Evidence, before: int, rows: Rows) -> None:
         self._evidence = evidence
+        self._before = before
         self._rows = rows
         self._echoing = Echoes(evidence)
 
-    def of(self, row: Row, totals: Mapping[Decimal, int]) -> Derivation | None:
-        """
-        Return how the number of a row comes about, or None.
-
-        Args:
-            totals: Numbers that the evidence calls a total, each with its leaf.
-        """
+    def of(self, row: Row) -> Derivation | None:
+        """Return how the number of a row comes about, or None."""
         wanted = row.number
         if wanted is None:
             return None
         digits = len(wanted.normalize().as_tuple().digits)
         budget = max(1, min(_TRIED_MAX, int(CHANCE_MAX * 9 * 10 ** (min(digits, 12) - 1))))
-        for attempt in islice(self._attempts(row, totals), budget):
+        for attempt in islice(self._attempts(row), budget):
             if attempt.result == wanted and not any(map(self._echoing.is_echo, attempt.leaves)):
                 return Derivation(attempt.leaves, attempt.rule, f"{attempt.formula} = {wanted:f}")
         return None
 
-    def _attempts(self, row: Row, totals: Mapping[Decimal, int]) -> Iterator[_Tried]:
+    def _attempts(self, row: Row) -> Iterator[_Tried]:
         total = self._rows.column_total(row)
-        if total is not None and total in totals and self._rows.others_are_evident(row):
-            assert row.number is not None, "what has a total is a number"
+        if total is not None and row.number is not None and self._rows.others_are_evident(row):
             formula = f"{total:f} - {total - row.number:f}"
-            yield _Tried((totals[total],), row.number, "remainder", formula)
+            for leaf in self._called_total(total):
+                yield _Tried((leaf,), row.number, "remainder", formula)
         yield from self._sums
         for container in sorted(self._rows.records(row)):
             yield from _pairs(self._evidence.index, container)
+
+    def _called_total(self, number: Decimal) -> list[int]:
+        """Return where the evidence calls a number a total, the best place alone."""
+        finding = find(self._evidence, Leaf("/total_due_sum", Lexeme(f"{number:f}")), self._before)
+        telling = [found for found in finding.candidates if found.telling and found.shared]
+        return [found.match.leaf for found in ranked(self._evidence.index, telling)[:1]]
 
     @cached_property
     def _sums(self) -> Sequence[_Tried]:

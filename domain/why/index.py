@@ -12,10 +12,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from tachograph.domain.why.argument import Trust
-from tachograph.domain.why.document import Document, Origin
+from tachograph.domain.why.document import Document, Origin, Place
 from tachograph.domain.why.keys import post_number, post_text, whole
 from tachograph.domain.why.leaves import Lexeme, members, opened, token
 from tachograph.domain.why.postings import Places, Postings
@@ -30,13 +30,6 @@ _FIELD_NAME: Final = re.compile(r"[^\W\d]*(?:-[^\W\d]+)*")  # Any other key is d
 
 
 Answer = TypeVar("Answer")
-
-
-class Place(NamedTuple):
-    """A place in the space of all texts: a leaf, and an offset in its text."""
-
-    leaf: int
-    offset: int
 
 
 class Index:

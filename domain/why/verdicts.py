@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, localcontext
+from decimal import localcontext
 from functools import cached_property
 from typing import Any, Final
 
 from tachograph.domain.why import declared_sources
+from tachograph.domain.why.annotations import CHOICE, CONSTANT, EVIDENCE, FROM
 from tachograph.domain.why.argument import Argument, Number, Part, Verdict
 from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked, stands_in
 from tachograph.domain.why.dates import one_date
-from tachograph.domain.why.declared import CHOICE, CONSTANT, EVIDENCE, FROM
 from tachograph.domain.why.derivations import Derivation, Derivations
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
@@ -62,7 +62,7 @@ class _Call:
     @cached_property
     def derivations(self) -> Derivations:
         """What its numbers may be made of."""
-        return Derivations(self.question.evidence, self.rows)
+        return Derivations(self.question.evidence, self.question.before, self.rows)
 
     def nearest(self, finding: Finding) -> str:
         """Return what the evidence has in place of a value; of the first ones alone, for it takes long."""
@@ -218,19 +218,7 @@ def _derived(call: _Call, finding: Finding, row: Row) -> Derivation | None:
     day = one_date(finding.leaf.value)
     if day is not None:
         return related_day(question.evidence, question.before, day, rows.records(row))
-    total = rows.column_total(row)
-    return call.derivations.of(row, _totals(question, total) if total is not None else {})
-
-
-def _totals(question: Question, total: Decimal) -> dict[Decimal, int]:
-    """Return where the evidence calls a number a total."""
-    finding = find(question.evidence, Leaf("/total_due_sum", Lexeme(f"{total:f}")), question.before)
-    telling = [
-        found
-        for found in ranked(question.evidence.index, finding.candidates)
-        if found.telling and found.shared
-    ]
-    return {total: telling[0].match.leaf} if telling else {}
+    return call.derivations.of(row)
 
 
 def _parts(question: Question, value: str) -> tuple[Part, ...]:

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 from tachograph import Evidence, From
 from tachograph.domain.arguments import canonical_arguments, parse_arguments
 from tachograph.domain.errors import InvalidAgent
-from tachograph.domain.why.declared import declared, declared_of
+from tachograph.domain.why.annotations import declared
+from tachograph.domain.why.declared import declared_of
 
 from .evidence_story import Trace, found, said
 
