@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from tachograph.domain.tools import Tool as Tool
     from tachograph.domain.tools import ToolContext as ToolContext
     from tachograph.domain.tools import tool as tool
-    from tachograph.domain.why.declared import Evidence as Evidence
-    from tachograph.domain.why.declared import From as From
+    from tachograph.domain.why.annotations import Evidence as Evidence
+    from tachograph.domain.why.annotations import From as From
 
 _HOMES = {
     "Agent": "domain.agent",
     "Approval": "domain.approvals.definition",
     "Budget": "domain.budget",
-    "Evidence": "domain.why.declared",
-    "From": "domain.why.declared",
+    "Evidence": "domain.why.annotations",
+    "From": "domain.why.annotations",
     "RunOutcome": "adapters.running",
     "ScriptedModel": "adapters.models.scripted",
     "TerminalTool": "domain.tools",

@@ -11,7 +11,7 @@ from tachograph.domain.context import TrustedContext
 from tachograph.domain.definitions import digest_of
 from tachograph.domain.errors import InvalidAgent
 from tachograph.domain.tools import TerminalTool, Tool, ToolOffer, permitted
-from tachograph.domain.why.declared import sources_of, stated_sources
+from tachograph.domain.why.annotations import sources_of, stated_sources
 
 if TYPE_CHECKING:
     from tachograph.domain.ports import Model

@@ -11,7 +11,8 @@ from tachograph.domain.events import CallRequest, ErrorCode, Outcome
 from tachograph.domain.messages import NO_HISTORY, History, ModelRequest, request
 from tachograph.domain.provenance import Provenance
 from tachograph.domain.run import RunState, Step
-from tachograph.domain.why.declared import declared_of, stated_sources
+from tachograph.domain.why.annotations import stated_sources
+from tachograph.domain.why.declared import declared_of
 from tachograph.domain.why.gate import refusal
 from tachograph.domain.why.judging import JUDGED_BY, judge
 

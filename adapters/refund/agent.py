@@ -19,7 +19,7 @@ from tachograph.adapters.refund.shop import Item, Order, PriorRefund, load_shop,
 from tachograph.domain.agent import Agent
 from tachograph.domain.approvals.definition import Approval
 from tachograph.domain.tools import TerminalTool, ToolContext, tool
-from tachograph.domain.why.declared import From
+from tachograph.domain.why.annotations import From
 
 INSTRUCTIONS: Final = """\
 You are the refund assistant of the shop Lantern Lane. You help one customer, the one of this session.

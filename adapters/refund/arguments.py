@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tachograph.adapters.refund.money import InvalidMoney, money
-from tachograph.domain.why.declared import Evidence, From
+from tachograph.domain.why.annotations import Evidence, From
 
 RefundReason = Literal["changed_mind", "faulty", "damaged_on_arrival", "not_as_described", "wrong_item"]
 

@@ -8,7 +8,7 @@ from tachograph.domain.approvals.events import ApprovalRequested
 from tachograph.domain.arguments import reread_arguments
 from tachograph.domain.events import Terminal, ToolCall
 from tachograph.domain.run import RunState
-from tachograph.domain.why.declared import From
+from tachograph.domain.why.annotations import From
 from tachograph.domain.why.explanation import Explanation
 from tachograph.domain.why.leaves import leaves, opened, parsed
 

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 from pydantic import BaseModel
 
 from tachograph.domain.approvals.events import Then
-from tachograph.domain.why.declared import From
+from tachograph.domain.why.annotations import From
 
 if TYPE_CHECKING:
     from tachograph.domain.tools import Tool

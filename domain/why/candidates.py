@@ -7,11 +7,12 @@ total order, so one question has one answer. For a value so short that it turns 
 field name comes first.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tachograph.domain.why.argument import Mention
+from tachograph.domain.why.echoes import Echoes
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.joined import joined_fields
@@ -72,6 +73,11 @@ class Finding:
     mention: Mention | None = None
     cut: bool = False
 
+    @property
+    def evident(self) -> bool:
+        """Whether the value stands in the evidence, and not by chance."""
+        return any(found.telling or found.shared for found in self.candidates)
+
     def records(self, index: Index) -> frozenset[int]:
         """Return the records that the value is a field of, echoes too; none for one that says too little."""
         echoed = [match.leaf for match in self.echoes if match.whole and not self.low]
@@ -87,7 +93,13 @@ def _containers(index: Index, leaves: Iterable[int]) -> frozenset[int]:
     return frozenset(container for container in map(index.container, leaves) if container >= 0)
 
 
-def ranked(index: Index, candidates: Iterable[Candidate], company: Mapping[int, int]) -> list[Candidate]:
+def _none(record: int) -> int:
+    return 0
+
+
+def ranked(
+    index: Index, candidates: Iterable[Candidate], company: Callable[[int], int] = _none
+) -> list[Candidate]:
     """
     Return candidates best first.
 
@@ -96,7 +108,7 @@ def ranked(index: Index, candidates: Iterable[Candidate], company: Mapping[int, 
     """
 
     def order(candidate: Candidate) -> tuple[Any, ...]:
-        others = company.get(index.container(candidate.match.leaf), 0) if candidate.structured else 0
+        others = company(index.container(candidate.match.leaf)) if candidate.structured else 0
         return (*candidate.order[:COMPANY], -others, *candidate.order[COMPANY:])
 
     return sorted(candidates, key=order)
@@ -127,29 +139,63 @@ def find(evidence: Evidence, leaf: Leaf, before: int) -> Finding:
     index = evidence.index
     search = Search(index, before, minor=bool(asked & MINOR))
     low = _is_low(leaf.value)
-    kept, echoes, mention = _sorted_out(evidence, matches(search, leaf.value))
+    echoing = Echoes(evidence)
+    kept, echoes, mention = _sorted_out(evidence, echoing, search, leaf.value)
     if not kept and not isinstance(leaf.value, Lexeme):
-        kept = [match for match in joined_fields(search, leaf.value) if index.trust(match.leaf)]
+        joined = _Joined(evidence, echoing, before, leaf.value)
+        kept = [match for match, fields in joined_fields(search, leaf.value) if joined.is_evidence(fields)]
     candidates = tuple(_candidate(index, match, asked, low) for match in kept)
     return Finding(leaf, asked, low, candidates, tuple(echoes), mention, search.cut)
 
 
-def _sorted_out(evidence: Evidence, found: list[Match]) -> tuple[list[Match], list[Match], Mention | None]:
-    """Part the places in evidence from echoes of a call's own arguments and from the model's words."""
+def _sorted_out(
+    evidence: Evidence, echoing: Echoes, search: Search, value: str
+) -> tuple[list[Match], list[Match], Mention | None]:
+    """Find a value, and part the places in evidence from echoes and from the model's words."""
     index = evidence.index
+    found = matches(search, value)
     by_model = {index.document(match.leaf) for match in found if not index.trust(match.leaf)}
     kept: list[Match] = []
     echoes: list[Match] = []
     for match in found:
-        document = index.documents[index.document(match.leaf)]
+        number = index.document(match.leaf)
+        document = index.documents[number]
         if document.origin.trust:
-            echoed = document.arguments is not None and document.arguments in by_model
+            # The model's own words may lie beyond the places looked at.
+            echoed = document.arguments in by_model or (search.cut and echoing.echoes(number, value))
             (echoes if echoed else kept).append(match)
     if not by_model:
         return kept, echoes, None
     origin = index.documents[min(by_model)].origin
     step = evidence.steps.get((origin.run_id, origin.version))
     return kept, echoes, Mention(origin.run_id, step, origin.call_key)
+
+
+class _Joined:
+    """Tells whether fields that make up a value are evidence for it: each must be, by itself."""
+
+    def __init__(self, evidence: Evidence, echoing: Echoes, before: int, value: str) -> None:
+        self._evidence = evidence
+        self._echoing = echoing
+        self._before = before
+        self._value = value
+        self._found: dict[str, bool] = {}
+
+    def is_evidence(self, fields: Sequence[int]) -> bool:
+        index = self._evidence.index
+        document = index.document(fields[0])
+        if index.documents[document].origin.trust is None or self._echoing.echoes(document, self._value):
+            return False
+        return all(
+            not self._echoing.is_echo(leaf) or self._stands_elsewhere(index.text(leaf)) for leaf in fields
+        )
+
+    def _stands_elsewhere(self, text: str) -> bool:
+        if text not in self._found:
+            search = Search(self._evidence.index, self._before)
+            kept, _, _ = _sorted_out(self._evidence, self._echoing, search, text)
+            self._found[text] = bool(kept)
+        return self._found[text]
 
 
 def _candidate(index: Index, match: Match, asked: frozenset[str], low: bool) -> Candidate:

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_MONTHS: Final = {
-    name.lower(): number
-    for names in (calendar.month_name, calendar.month_abbr)
-    for number, name in enumerate(names)
-    if name
-} | {"sept": 9}
+_MONTH_NAMES: Final = (
+    "january february march april may june july august september october november december".split()
+)
+_MONTHS: Final = (
+    {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
+    | {name[:3]: number for number, name in enumerate(_MONTH_NAMES, start=1)}
+    | {"sept": 9}
+)
 _NAMES: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
 _DAY: Final = r"[0-3]?[0-9](?:st|nd|rd|th)?"
 _DATE: Final = re.compile(

@@ -1,73 +1,11 @@
-"""
-Where a tool says that an argument must come from, in the annotations of its pydantic model:
+"""What a tool says of each leaf of one call's arguments."""
 
-    amount: Annotated[Decimal, From("refund_preview", "/amount")]
-    order_id: Annotated[str, Evidence()]
+from collections.abc import Iterator, Mapping, Sequence
 
-What a model says becomes one role a leaf, recorded with the call, so that an explanation years later needs
-no code of the agent:
+from pydantic import BaseModel, RootModel
 
-    from TOOL POINTER    must equal the value at the pointer of the tool's latest output
-    evidence             must be found in the evidence before the call
-    evidence optional    is looked for, and may be missing
-    choice               one of a closed set: an enum, a Literal, a bool
-    constant             the only value there is, or the default, which the model didn't write
-"""
-
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from enum import Enum
-from functools import lru_cache
-from types import MappingProxyType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
-
-from pydantic import BaseModel
-
-from tachograph.domain.why.leaves import fits, leaves, parsed, token
-
-FROM: Final = "from "
-EVIDENCE: Final = "evidence"
-CHOICE: Final = "choice"
-CONSTANT: Final = "constant"
-_LISTS: Final = (list, tuple, set, frozenset, Sequence, Set)
-
-
-@dataclass(frozen=True, slots=True)
-class From:
-    """
-    The argument is a value of a tool's latest output.
-
-    Args:
-        pointer: RFC 6901, into the output; `*` stands for any place of a list.
-    """
-
-    tool: str
-    pointer: str
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The argument stands in the evidence. Not `required`: it is looked for, and never refused."""
-
-    required: bool = True
-
-
-@lru_cache(maxsize=1024)
-def declared(model: type[BaseModel]) -> Mapping[str, str]:
-    """Return the roles that a model gives, by pointer; `*` stands for any place of a list."""
-    return MappingProxyType(dict(_of_model(model, "", ())))
-
-
-@lru_cache(maxsize=1024)
-def stated_sources(model: type[BaseModel]) -> Mapping[str, str]:
-    """Return the roles that a model gives beyond its schema, by pointer."""
-    roles = declared(model).items()
-    return MappingProxyType({pointer: role for pointer, role in roles if role not in (CHOICE, CONSTANT)})
-
-
-def sources_of(model: type[BaseModel]) -> set[str]:
-    """Return the names of the tools that a model wants values from."""
-    return {role.split(" ")[1] for role in declared(model).values() if role.startswith(FROM)}
+from tachograph.domain.why.annotations import CONSTANT, FROM, declared, stated_by
+from tachograph.domain.why.leaves import leaves, parsed, token
 
 
 def declared_of(arguments: BaseModel, canonical: str) -> dict[str, str]:
@@ -77,76 +15,73 @@ def declared_of(arguments: BaseModel, canonical: str) -> dict[str, str]:
     Args:
         canonical: The arguments as JSON text.
     """
-    patterns = declared(type(arguments))
-    defaults = tuple(_defaults(arguments, ""))
-    if not patterns and not defaults:
+    given: dict[str, list[type[BaseModel] | None]] = {}
+    for pointer, model in _given(arguments, ""):
+        given.setdefault(pointer, []).append(model)
+    if not declared(type(arguments)) and not any(None in models for models in given.values()):
         return {}
     roles: dict[str, str] = {}
     for leaf in leaves(parsed(canonical)):
-        if any(leaf.pointer == default or leaf.pointer.startswith(f"{default}/") for default in defaults):
-            roles[leaf.pointer] = CONSTANT
-            continue
-        role = patterns.get(leaf.pointer) or next(
-            (role for pattern, role in patterns.items() if "*" in pattern and fits(leaf.pointer, pattern)),
-            None,
-        )
-        if role is not None:
+        role = _role_of(leaf.pointer, given)
+        if role is not None and not (role.startswith(FROM) and leaf.value == []):
             roles[leaf.pointer] = role
     return roles
 
 
-def _of_model(model: type[BaseModel], pointer: str, above: tuple[type, ...]) -> Iterator[tuple[str, str]]:
-    if model in above:
-        return
-    for name, field in model.model_fields.items():
-        yield from _of(field.annotation, field.metadata, f"{pointer}/{token(name)}", (*above, model))
-
-
-def _of(
-    annotation: Any, metadata: Sequence[Any], pointer: str, above: tuple[type, ...]
-) -> Iterator[tuple[str, str]]:
-    stated = next((_role(mark) for mark in metadata if isinstance(mark, From | Evidence)), None)
-    if stated is not None:
-        yield pointer, stated
-        return
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        yield from _of(inner[0], inner[1:], pointer, above)
-    elif origin is Literal:
-        yield pointer, CHOICE if len(inner) > 1 else CONSTANT
-    elif origin in (Union, UnionType):
-        for member in inner:
-            yield from _of(member, (), pointer, above)
-    elif origin in _LISTS or (isinstance(origin, type) and issubclass(origin, _LISTS)):
-        for member in inner:
-            yield from _of(member, (), f"{pointer}/*", above)
-    elif isinstance(annotation, type):
-        if issubclass(annotation, BaseModel):
-            yield from _of_model(annotation, pointer, above)
-        elif issubclass(annotation, Enum):
-            yield pointer, CHOICE if len(annotation) > 1 else CONSTANT
-        elif annotation is bool:
-            yield pointer, CHOICE
-
-
-def _role(mark: From | Evidence) -> str:
-    if isinstance(mark, From):
-        return f"{FROM}{mark.tool} {mark.pointer}"
-    return EVIDENCE if mark.required else f"{EVIDENCE} optional"
-
-
-def _defaults(value: object, pointer: str) -> Iterator[str]:
-    """Yield the pointers of fields that were not given."""
-    if isinstance(value, BaseModel):
+def _given(value: object, pointer: str) -> Iterator[tuple[str, type[BaseModel] | None]]:
+    """Yield the models in a value with their pointers, and None with those of fields that were not given."""
+    if isinstance(value, RootModel):
+        yield pointer, type(value)
+        yield from _given(value.root, pointer)
+    elif isinstance(value, BaseModel):
+        yield pointer, type(value)
         for name in type(value).model_fields:
             inner = f"{pointer}/{token(name)}"
             if name not in value.model_fields_set:
-                yield inner
+                yield inner, None
             else:
-                yield from _defaults(getattr(value, name), inner)
+                yield from _given(getattr(value, name), inner)
     elif isinstance(value, list | tuple):
         for place, member in enumerate(value):
-            yield from _defaults(member, f"{pointer}/{place}")
+            yield from _given(member, f"{pointer}/{place}")
     elif isinstance(value, dict):
         for key, member in value.items():
-            yield from _defaults(member, f"{pointer}/{token(str(key))}")
+            yield from _given(member, f"{pointer}/{token(str(key))}")
+
+
+def _role_of(pointer: str, given: Mapping[str, Sequence[type[BaseModel] | None]]) -> str | None:
+    """Return what the innermost model that says something of a leaf says."""
+    outer = pointer
+    while True:
+        for model in reversed(given.get(outer, ())):
+            role = _covering(stated_by(model).roles, pointer[len(outer) :]) if model else CONSTANT
+            if role is not None:
+                return role
+        if not outer:
+            return None
+        outer = outer.rpartition("/")[0]
+
+
+def _covering(roles: Mapping[str, str], pointer: str) -> str | None:
+    """Return the role of the longest pattern that a pointer, or one above it, fits."""
+    below: list[str] = []
+    tokens = pointer.split("/")
+    while tokens:
+        for pattern, role in roles.items():
+            wanted = pattern.split("/")
+            if len(wanted) == len(tokens) and all(
+                part in (other, "*") for part, other in zip(wanted, tokens, strict=True)
+            ):
+                return _at(role, below)
+        below.insert(0, tokens.pop())
+    return None
+
+
+def _at(role: str, below: list[str]) -> str:
+    """Return a role said of a list or model, for a leaf in it: `From` goes on by the same way."""
+    if not below or not role.startswith(FROM):
+        return role
+    way = ["*" if part.isdigit() else part for part in below]
+    if way[0] == "*" and role.endswith("/*"):
+        way = way[1:]
+    return "/".join((role, *way))

@@ -9,25 +9,31 @@ Three ways are tried, from the likeliest on:
 
 A search over 150 values hits by chance in 55 %. So only records are looked at that other arguments point
 to, and the search ends when as many results have been tried as make a chance hit likelier than CHANCE_MAX.
+What a tool only says again of its own arguments is no part of a sum, and a remainder needs that the other
+rows stand in the evidence.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import combinations
+from functools import cached_property
+from itertools import combinations, islice
 from typing import Final
 
+from tachograph.domain.why.candidates import find, ranked
+from tachograph.domain.why.echoes import Echoes
+from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
+from tachograph.domain.why.leaves import Leaf, Lexeme
 from tachograph.domain.why.numbers import as_decimal
+from tachograph.domain.why.rows import Row, Rows
 
 CHANCE_MAX: Final = 0.02
 VALUES_MAX: Final = 10  # of one record
-_ROWS_MAX: Final = 20
+_TRIED_MAX: Final = 2_000
 _TIMES_MAX: Final = 9
 _LEVELS_MAX: Final = 2
-_ROW: Final = re.compile(r"/[0-9]+(?=/|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +46,6 @@ class Derivation:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One leaf of a call: its pointer, its value as a number if it is one, the records it points to."""
-
-    pointer: str
-    number: Decimal | None
-    records: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
 class _Tried:
     leaves: tuple[int, ...]
     result: Decimal
@@ -56,100 +53,79 @@ class _Tried:
     formula: str
 
 
-def derivation(
-    index: Index, row: Row, rows: Sequence[Row], totals: Mapping[Decimal, int]
-) -> Derivation | None:
+class Derivations:
     """
-    Return how the number of a row comes about, or None.
+    What the numbers of one call may be made of.
 
     Args:
+        before: Where its evidence ends, as a place of the index.
         rows: All leaves of the call.
-        totals: Numbers that the evidence calls a total, each with its leaf.
     """
-    wanted = row.number
-    if wanted is None:
-        return None
-    digits = len(wanted.normalize().as_tuple().digits)
-    budget = max(1, int(CHANCE_MAX * 9 * 10 ** (min(digits, 12) - 1)))
-    for tried, attempt in enumerate(_attempts(index, row, rows, totals), start=1):
-        if attempt.result == wanted:
-            return Derivation(attempt.leaves, attempt.rule, f"{attempt.formula} = {wanted:f}")
-        if tried >= budget:
+
+    def __init__(self, evidence: Evidence, before: int, rows: Rows) -> None:
+        self._evidence = evidence
+        self._before = before
+        self._rows = rows
+        self._echoing = Echoes(evidence)
+
+    def of(self, row: Row) -> Derivation | None:
+        """Return how the number of a row comes about, or None."""
+        wanted = row.number
+        if wanted is None:
             return None
-    return None
+        digits = len(wanted.normalize().as_tuple().digits)
+        budget = max(1, min(_TRIED_MAX, int(CHANCE_MAX * 9 * 10 ** (min(digits, 12) - 1))))
+        for attempt in islice(self._attempts(row), budget):
+            if attempt.result == wanted and not any(map(self._echoing.is_echo, attempt.leaves)):
+                return Derivation(attempt.leaves, attempt.rule, f"{attempt.formula} = {wanted:f}")
+        return None
+
+    def _attempts(self, row: Row) -> Iterator[_Tried]:
+        total = self._rows.column_total(row)
+        if total is not None and row.number is not None and self._rows.others_are_evident(row):
+            formula = f"{total:f} - {total - row.number:f}"
+            for leaf in self._called_total(total):
+                yield _Tried((leaf,), row.number, "remainder", formula)
+        yield from self._sums
+        for container in sorted(self._rows.records(row)):
+            yield from _pairs(self._evidence.index, container)
+
+    def _called_total(self, number: Decimal) -> list[int]:
+        """Return where the evidence calls a number a total, the best place alone."""
+        finding = find(self._evidence, Leaf("/total_due_sum", Lexeme(f"{number:f}")), self._before)
+        telling = [found for found in finding.candidates if found.telling and found.shared]
+        return [found.match.leaf for found in ranked(self._evidence.index, telling)[:1]]
+
+    @cached_property
+    def _sums(self) -> Sequence[_Tried]:
+        times = sorted({length for length in self._rows.lengths.values() if 1 < length <= _TIMES_MAX})
+        sums: list[_Tried] = []
+        for leaves, added, formula in self._sums_of_rows():
+            if len(leaves) > 1:
+                sums.append(_Tried(leaves, added, "sum_of_rows", formula))
+            for length in times:
+                sums.append(_Tried(leaves, added * length, "sum_of_rows", f"({formula}) * {length}"))
+            if len(sums) >= _TRIED_MAX:
+                break
+        return sums
+
+    def _sums_of_rows(self) -> Iterator[tuple[tuple[int, ...], Decimal, str]]:
+        index = self._evidence.index
+        for by_row in self._rows.pointed_to_by_lists:
+            for records in _of_one_document(index, by_row):
+                fields = [dict(_numbers_below(index, record)) for record in records]
+                for field in fields[0]:
+                    if all(field in other for other in fields):
+                        leaves = tuple(other[field] for other in fields)
+                        numbers = [_number(index, leaf) for leaf in leaves]
+                        yield (
+                            leaves,
+                            sum(numbers, Decimal(0)),
+                            " + ".join(f"{number:f}" for number in numbers),
+                        )
 
 
-def column_total(row: Row, rows: Iterable[Row]) -> Decimal | None:
-    """Return the sum of a field over all rows of its list; None where there is one row alone."""
-    pattern = _ROW.sub("/*", row.pointer)
-    column = [other.number for other in rows if _ROW.sub("/*", other.pointer) == pattern]
-    numbers = [number for number in column if number is not None]
-    return sum(numbers, Decimal(0)) if len(numbers) > 1 else None
-
-
-def _attempts(index: Index, row: Row, rows: Sequence[Row], totals: Mapping[Decimal, int]) -> Iterator[_Tried]:
-    total = column_total(row, rows)
-    if total is not None and row.number is not None and total in totals:
-        leaf = totals[total]
-        formula = f"{total:f} - {total - row.number:f}"
-        yield _Tried((leaf,), row.number, "remainder", formula)
-    times = sorted({length for length in _lengths(rows).values() if 1 < length <= _TIMES_MAX})
-    for leaves, added, formula in _sums_of_rows(index, rows):
-        if len(leaves) > 1:
-            yield _Tried(leaves, added, "sum_of_rows", formula)
-        for length in times:
-            yield _Tried(leaves, added * length, "sum_of_rows", f"({formula}) * {length}")
-    for container in sorted(row_records(rows, row)):
-        yield from _pairs(index, container)
-
-
-def row_records(rows: Sequence[Row], row: Row) -> frozenset[int]:
-    """Return the records of the arguments that stand in the same object as this one, or around it."""
-    place = row.pointer.rpartition("/")[0]
-    near = [other.records for other in rows if place.startswith(other.pointer.rpartition("/")[0])]
-    return frozenset[int]().union(*near)
-
-
-def company(rows: Sequence[Row], row: Row) -> Counter[int]:
-    """Return how many other arguments of the same object point to each record."""
-    place = row.pointer.rpartition("/")[0]
-    return Counter(
-        record
-        for other in rows
-        if other is not row and other.pointer.rpartition("/")[0] == place
-        for record in other.records
-    )
-
-
-def _lengths(rows: Sequence[Row]) -> dict[str, int]:
-    lengths: dict[str, int] = {}
-    for row in rows:
-        for found in _ROW.finditer(row.pointer):
-            name = row.pointer[: found.start()]
-            lengths[name] = max(lengths.get(name, 0), int(found[0][1:]) + 1)
-    return lengths
-
-
-def _sums_of_rows(index: Index, rows: Sequence[Row]) -> Iterator[tuple[tuple[int, ...], Decimal, str]]:
-    for name, length in sorted(_lengths(rows).items()):
-        if length > _ROWS_MAX:
-            continue
-        by_row = [
-            Counter(
-                record for row in rows if row.pointer.startswith(f"{name}/{place}/") for record in row.records
-            )
-            for place in range(length)
-        ]
-        for records in _of_one_document(index, by_row):
-            fields = [dict(_numbers_below(index, record)) for record in records]
-            for field in fields[0]:
-                if all(field in other for other in fields):
-                    leaves = tuple(other[field] for other in fields)
-                    numbers = [_number(index, leaf) for leaf in leaves]
-                    yield leaves, sum(numbers, Decimal(0)), " + ".join(f"{number:f}" for number in numbers)
-
-
-def _of_one_document(index: Index, by_row: list[Counter[int]]) -> Iterator[list[int]]:
+def _of_one_document(index: Index, by_row: Sequence[Counter[int]]) -> Iterator[list[int]]:
     """Yield for each row the record that most of it points to, all of one document; the latest first."""
     documents: list[dict[int, int]] = []
     for counted in by_row:

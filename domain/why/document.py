@@ -32,3 +32,10 @@ class Document:
     origin: Origin
     start: int
     arguments: int | None  # The document with the arguments that this output answers.
+
+
+class Place(NamedTuple):
+    """A place in the space of all texts: a leaf, and an offset in its text."""
+
+    leaf: int
+    offset: int

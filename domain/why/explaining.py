@@ -6,6 +6,7 @@ another answer is a new version beside the old one, in EXPLAINERS, so that an ol
 """
 
 from collections.abc import Callable, Mapping
+from decimal import localcontext
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
@@ -13,6 +14,7 @@ from uuid import UUID
 from tachograph.domain.why import version_1
 from tachograph.domain.why.explanation import Absence, Explanation
 from tachograph.domain.why.indexed import IndexedTrace
+from tachograph.domain.why.numbers import EXACT
 
 Explain = Callable[[IndexedTrace, UUID, str | None], Explanation]
 
@@ -33,9 +35,11 @@ def explain(
     Raises:
         CallNotFound: The run has no such call.
     """
-    return EXPLAINERS[version](trace, run_id, call_key)
+    with localcontext(EXACT):
+        return EXPLAINERS[version](trace, run_id, call_key)
 
 
 def explain_absence(trace: IndexedTrace, run_id: UUID, tool: str) -> Absence:
     """Say what stood before a tool that a run didn't execute."""
-    return version_1.explain_absence(trace, run_id, tool)
+    with localcontext(EXACT):
+        return version_1.explain_absence(trace, run_id, tool)

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from tachograph.domain.why.annotations import EVIDENCE, FROM
 from tachograph.domain.why.argument import Argument, Number
-from tachograph.domain.why.declared import EVIDENCE, FROM
 
 _REFUSED_MAX: Final = 10
 _VALUE_MAX: Final = 100

@@ -13,6 +13,8 @@ _GROUPED: Final = re.compile(
     r"|[A-Z]{2}[0-9]{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?"
     r")(?![\w-])"
 )
+# Amounts and small numbers beside each other; a telephone in pairs of digits begins with a zero.
+_LISTED: Final = re.compile(r"(?=.*\.)(?=.* )[0-9. ]+|[1-9][0-9](?: [0-9]{2})+")
 _SIGNS: Final = re.compile(r"[^0-9A-Za-z]+")
 _VALUE: Final = re.compile(r"\+?[0-9A-Za-z(][0-9A-Za-z ().-]*[0-9A-Za-z]")
 
@@ -29,7 +31,7 @@ def grouped(text: str) -> Iterator[Grouped]:
     """Yield the long numbers of a text that are written in groups."""
     for found in _GROUPED.finditer(text):
         compact = _SIGNS.sub("", found[0]).lower()
-        if len(compact) >= LENGTH_MIN:
+        if len(compact) >= LENGTH_MIN and not _LISTED.fullmatch(found[0]):
             yield Grouped(found.start(), found.end(), compact)
 
 

@@ -9,11 +9,13 @@ postings of some 8 bytes each.
 import re
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from itertools import islice
+from typing import Any, Final, TypeVar
 
 from tachograph.domain.why.argument import Trust
-from tachograph.domain.why.document import Document, Origin
+from tachograph.domain.why.document import Document, Origin, Place
 from tachograph.domain.why.keys import post_number, post_text, whole
 from tachograph.domain.why.leaves import Lexeme, members, opened, token
 from tachograph.domain.why.postings import Places, Postings
@@ -27,11 +29,7 @@ _BOTH_MAX: Final = 400  # JSON in a text so short is a text too, which may be co
 _FIELD_NAME: Final = re.compile(r"[^\W\d]*(?:-[^\W\d]+)*")  # Any other key is data itself.
 
 
-class Place(NamedTuple):
-    """A place in the space of all texts: a leaf, and an offset in its text."""
-
-    leaf: int
-    offset: int
+Answer = TypeVar("Answer")
 
 
 class Index:
@@ -41,6 +39,8 @@ class Index:
         self.documents: list[Document] = []
         self.left_out: list[tuple[int, int]] = []  # (place of the space, characters left out there)
         self.size = 0
+        self._blanks: list[int] = []
+        self._remembered: dict[Callable[[Index, int], Any], dict[int, Any]] = {}
         self._texts: list[str] = []
         self._bases = array("Q")
         self._leaf_containers = array("l")
@@ -69,15 +69,18 @@ class Index:
             self._add_container(number, value)
         else:
             self._add_leaf(number, OUTERMOST, "", value)
+        if arguments is not None and self.size == self.documents[number].start:
+            self._blanks.append(self.size)  # An output without text or number takes a place too.
+            self.size += 1
         return number
 
     def seal(self) -> None:
         """Sort the postings; nothing can be added afterwards."""
         self._postings.sort()
 
-    def places(self, key: str, before: int) -> Places:
-        """Return the places of a key of `keys` before a place."""
-        return self._postings.places(key, before)
+    def places(self, key: str, before: int, since: int = 0) -> Places:
+        """Return the places of a key of `keys` between two places."""
+        return self._postings.places(key, before, since)
 
     def place(self, position: int) -> Place:
         """Return the leaf at a position of the space, and the offset in its text."""
@@ -139,11 +142,41 @@ class Index:
             for leaf in self.leaves_of(number)
         ]
 
-    def leaves_named(self, name: str, like: frozenset[str], before: int) -> list[int]:
-        """Return the leaves of evidence whose key is a name, or shares a word with it, in order."""
-        fitting = [key for key in self._leaves_by_key if key == name or field_words(str(key)) & like]
-        found = (leaf for key in fitting for leaf in self._leaves_by_key[key] if self._bases[leaf] < before)
-        return sorted(leaf for leaf in found if self.trust(leaf))
+    def latest_named(
+        self, name: str, like: frozenset[str], before: int, most: int, other_than: str
+    ) -> list[int]:
+        """
+        Return the last leaves of evidence whose key is a name, or shares a word with it, in order.
+
+        Args:
+            most: How many at most.
+            other_than: Leaves with this text are left out.
+        """
+        keys = set[str | int]([name]).union(*(self._keys_by_word.get(word, ()) for word in like))
+        end = bisect_left(self._bases, before)
+        found: list[int] = []
+        for key in keys:
+            leaves = self._leaves_by_key.get(key, ())
+            latest = (leaves[place] for place in range(bisect_left(leaves, end) - 1, -1, -1))
+            fitting = (leaf for leaf in latest if self.trust(leaf) and self._texts[leaf] != other_than)
+            found += islice(fitting, most)
+        return sorted(found)[-most:]
+
+    @cached_property
+    def _keys_by_word(self) -> Mapping[str, list[str | int]]:
+        found: dict[str, list[str | int]] = {}
+        for key in self._leaves_by_key:
+            for word in field_words(str(key)):
+                found.setdefault(word, []).append(key)
+        return found
+
+    def remembered(self, ask: Callable[["Index", int], Answer], number: int) -> Answer:
+        """Return what a function says of a leaf or a record, asked once."""
+        answers = self._remembered.setdefault(ask, {})
+        if number not in answers:
+            answers[number] = ask(self, number)
+        answer: Answer = answers[number]
+        return answer
 
     @cached_property
     def _leaves_by_key(self) -> "dict[str | int, array[int]]":
@@ -155,6 +188,10 @@ class Index:
     def left_out_before(self, before: int) -> int:
         """Return how many characters before a place are not in the index."""
         return sum(count for place, count in self.left_out if place < before)
+
+    def characters_before(self, before: int) -> int:
+        """Return how many characters lie before a place, one between two texts included."""
+        return before - bisect_left(self._blanks, before)
 
     def _add_container(self, document: int, value: list[Any]) -> None:
         # Level by level within each object, so that the leaves of one lie side by side.

@@ -12,7 +12,7 @@ from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.explanation import Limit
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.match import Match
-from tachograph.domain.why.numbers import as_decimal
+from tachograph.domain.why.numbers import as_decimal, shifted
 from tachograph.domain.why.sources import QUOTE_MAX, source_of
 from tachograph.domain.why.units import currency_beside
 from tachograph.domain.why.words import field_words
@@ -99,6 +99,6 @@ def _amount(index: Index, leaf: int, text: str, words: frozenset[str]) -> tuple[
         return None, text
     currency = currency_beside(index, leaf)
     if words & _MINOR and currency:
-        value = value.scaleb(-CURRENCY_DIGITS[currency])
+        value = shifted(value, -CURRENCY_DIGITS[currency])
         return value, f"{value:f} {currency}"
     return value, f"{value:f}"

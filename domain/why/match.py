@@ -27,20 +27,29 @@ class Match(NamedTuple):
 
 class Search:
     """
-    The search for one value in what lies before a place of the index.
+    The search for one value in what lies between two places of the index.
 
     Args:
         minor: Whether the value is said to be in minor units, such as cents.
         cut: Whether there were more places than are looked at: then nothing found says nothing.
     """
 
-    __slots__ = ("before", "cut", "index", "minor")
+    __slots__ = ("before", "cut", "index", "minor", "since")
 
-    def __init__(self, index: Index, before: int, *, minor: bool = False) -> None:
+    def __init__(self, index: Index, before: int, *, since: int = 0, minor: bool = False) -> None:
         self.index = index
         self.before = before
+        self.since = since
         self.minor = minor
         self.cut = False
+
+    def places(self, key: str) -> Places:
+        """Return the places of a key of `keys`."""
+        return self.index.places(key, self.before, self.since)
+
+    def positions(self, key: str) -> list[int]:
+        """Return the last places of a key, as `latest` does."""
+        return self.latest(self.places(key))
 
     def latest(self, places: Places, most: int = PLACES_MAX) -> list[int]:
         """Return the last places, at most so many, and note when there were more."""

@@ -34,12 +34,12 @@ from tachograph.domain.why.matching_numbers import matches_of_number
 from tachograph.domain.why.numbers import as_decimal, word_key
 from tachograph.domain.why.postings import Places
 from tachograph.domain.why.spans import PREFIX_BEFORE, aligned, is_cut, is_negative, reach
-from tachograph.domain.why.words import Word, form, words
+from tachograph.domain.why.units import MONEY, currency_around
+from tachograph.domain.why.words import Word, field_words, form, words
 
 VALUE_MAX: Final = 4_000  # characters of a value that is looked up as a whole
 _PIVOTS_MAX: Final = 20 * PLACES_MAX  # Places of a word that are looked at for its neighbours alone.
 _JSON: Final = "[{"  # JSON in a text is looked up leaf by leaf, and as the whole that it is.
-_INK: Final = re.compile(r"\S")
 _NAME: Final = re.compile(r"[A-Za-z]+(?:[ _-][A-Za-z]+){1,5}")
 _ID: Final = re.compile(r"[^\w\s]?([a-z]{1,4})[-_]?([0-9]{5,})")
 _TELLING_SIGNS: Final = "+#%"  # After a word they make it another one: C and C++, 100 and 100 %.
@@ -75,7 +75,7 @@ def _matches_of_text(search: Search, value: str) -> Iterator[Match]:
     parts = list(words(value))
     index = search.index
     if not parts or value[0] in _JSON:
-        for position in search.latest(index.places(keys.whole(form(value)), search.before)):
+        for position in search.positions(keys.whole(form(value))):
             leaf, _ = index.place(position)
             if form(index.text(leaf)) == form(value):
                 yield _match(index, leaf, 0, len(index.text(leaf)), value, 0)
@@ -84,7 +84,7 @@ def _matches_of_text(search: Search, value: str) -> Iterator[Match]:
     firsts: dict[str, Word] = {}
     for part in parts:
         firsts.setdefault(part.form, part)
-    places = {word: index.places(word_key(word), search.before) for word in firsts}
+    places = {word: search.places(word_key(word)) for word in firsts}
     pivot = firsts[min(places, key=lambda word: len(places[word]))]
     number = as_decimal(value)
     for position in _likely(search, parts, pivot, places):
@@ -141,7 +141,8 @@ def _match(index: Index, leaf: int, start: int, end: int, value: str, lead: int)
     if 0 < trail <= 3 and text[end : end + trail] == value[-trail:]:
         end += trail
     found = text[start:end]
-    whole = not _INK.search(text, 0, start) and not _INK.search(text, end)
+    first, last = index.remembered(_ink, leaf)
+    whole = start <= first and last <= end
     if PREFIX_BEFORE.search(text, max(0, start - 8), start):
         rule = "prefix"
     elif found == value:
@@ -157,6 +158,13 @@ def _match(index: Index, leaf: int, start: int, end: int, value: str, lead: int)
     return Match(leaf, start, end, whole, rule)
 
 
+def _ink(index: Index, leaf: int) -> tuple[int, int]:
+    """Return where what is no blank begins and ends in a leaf's text."""
+    text = index.text(leaf)
+    end = len(text.rstrip())
+    return end - len(text[:end].lstrip()), end
+
+
 def _matches_of_prefixed(search: Search, value: str) -> Iterator[Match]:
     """Find an id without the letters that it has in one of two places, or with a sign behind them."""
     wanted, index = form(value), search.index
@@ -164,17 +172,19 @@ def _matches_of_prefixed(search: Search, value: str) -> Iterator[Match]:
     prefixed = _ID.fullmatch(wanted)
     positions: list[int] = []
     if bare:
-        positions += search.latest(index.places(keys.core(bare[1]), search.before))
+        positions += search.positions(keys.core(bare[1]))
     if prefixed:
         letters, core = prefixed.groups()
         others = [word for word in _joined(letters, core) if word not in wanted]
         for word in (core, *others):
-            positions += search.latest(index.places(word_key(word), search.before))
+            positions += search.positions(word_key(word))
     for position in positions:
         leaf, offset = index.place(position)
         text = index.text(leaf)
         found = next(words(text, offset), None)
         if found is None or is_cut(text, found.start, found.end):
+            continue
+        if prefixed and _is_amount(index, leaf, found):
             continue
         before = PREFIX_BEFORE.search(text, max(0, found.start - 8), found.start)
         if bare:
@@ -185,6 +195,13 @@ def _matches_of_prefixed(search: Search, value: str) -> Iterator[Match]:
         if same:
             whole = found.start <= 1 and found.end == len(text)
             yield Match(leaf, found.start, found.end, whole, "prefix")
+
+
+def _is_amount(index: Index, leaf: int, word: Word) -> bool:
+    """Tell whether digits are an amount of money, which no letters make an id of."""
+    if index.is_number(leaf):
+        return bool(field_words(str(index.key(leaf))) & MONEY)
+    return currency_around(index.text(leaf), word.start, word.end) is not None
 
 
 def _joined(letters: str, core: str) -> tuple[str, str]:

@@ -10,7 +10,10 @@ from tachograph.domain.why.dates import dates, day_of_the_year, one_date
 from tachograph.domain.why.match import Match, Search
 
 _DATE_MAX: Final = 40
-_INSTANT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?"
+    r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?(?![\w:]|\.[0-9])"
+)
 
 
 def matches_of_day(search: Search, value: str) -> Iterator[Match]:
@@ -19,10 +22,10 @@ def matches_of_day(search: Search, value: str) -> Iterator[Match]:
     if day is None:
         return
     year, month, number = day
-    index, before = search.index, search.before
-    positions = search.latest(index.places(keys.day(day), before))
-    if len(index.places(keys.year(year), before)):
-        positions += search.latest(index.places(keys.day((0, month, number)), before))
+    index = search.index
+    positions = search.positions(keys.day(day))
+    if len(search.places(keys.year(year))):
+        positions += search.positions(keys.day((0, month, number)))
     for position in positions:
         leaf, offset = index.place(position)
         text = index.text(leaf)
@@ -48,9 +51,9 @@ def matches_of_day_of_the_year(search: Search, value: str) -> Iterator[Match]:
     wanted = day_of_the_year(value)
     if wanted is None:
         return
-    index, before = search.index, search.before
-    positions = search.latest(index.places(keys.day((0, *wanted)), before))
-    positions += search.latest(index.places(keys.day_of_any_year(wanted), before))
+    index = search.index
+    positions = search.positions(keys.day((0, *wanted)))
+    positions += search.positions(keys.day_of_any_year(wanted))
     for position in positions:
         leaf, offset = index.place(position)
         for dated in dates(index.text(leaf)[offset : offset + _DATE_MAX]):
@@ -62,27 +65,28 @@ def matches_of_day_of_the_year(search: Search, value: str) -> Iterator[Match]:
 
 
 def matches_of_instant(search: Search, value: str) -> Iterator[Match]:
-    """Yield the places of the instant that a text is; a time without an offset is none."""
-    if not _INSTANT.match(value):
-        return
-    try:
-        instant = datetime.fromisoformat(value)
-    except ValueError:
-        return
-    if instant.tzinfo is None:
+    """Yield the places of the instant that a text is; times with and without an offset are different ones."""
+    stamp = _INSTANT.fullmatch(value)
+    instant = _instant(value) if stamp else None
+    if instant is None:
         return
     index = search.index
-    for days in (-1, 0, 1):
+    for days in (-1, 0, 1) if instant.tzinfo else (0,):
         try:
             day = (instant + timedelta(days=days)).date()
         except OverflowError:
             continue
-        for position in search.latest(index.places(keys.day((day.year, day.month, day.day)), search.before)):
+        for position in search.positions(keys.day((day.year, day.month, day.day))):
             leaf, offset = index.place(position)
             text = index.text(leaf)
-            try:
-                same = offset == 0 and datetime.fromisoformat(text) == instant
-            except (ValueError, TypeError):
-                continue
-            if same:
-                yield Match(leaf, 0, len(text), True, "exact" if text == value else "time_form")
+            found = _INSTANT.match(text, offset)
+            if found and _instant(found[0]) == instant:
+                whole = found.span() == (0, len(text))
+                yield Match(leaf, *found.span(), whole, "exact" if found[0] == value else "time_form")
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

@@ -16,7 +16,7 @@ def matches_of_groups(search: Search, value: str) -> Iterator[Match]:
     if compact is None or ("." in value and as_decimal(value) is not None):
         return
     index = search.index
-    for position in search.latest(index.places(keys.groups(compact), search.before)):
+    for position in search.positions(keys.groups(compact)):
         leaf, offset = index.place(position)
         text = index.text(leaf)
         for found in grouped(text[offset : offset + 2 * len(compact) + 8]):
@@ -26,7 +26,7 @@ def matches_of_groups(search: Search, value: str) -> Iterator[Match]:
             break
     if form(value).lstrip("+") == compact:
         return
-    for position in search.latest(index.places(word_key(compact), search.before)):
+    for position in search.positions(word_key(compact)):
         leaf, offset = index.place(position)
         text = index.text(leaf)
         word = next(words(text, offset), None)

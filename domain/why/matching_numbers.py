@@ -22,9 +22,12 @@ def matches_of_number(search: Search, value: str) -> Iterator[Match]:
     if wanted is None:
         return
     index = search.index
-    signed = {decimal_key(wanted), decimal_key(abs(wanted))}  # In a text, a sign stands before the number.
+    signed = {
+        decimal_key(wanted),
+        decimal_key(wanted.copy_abs()),
+    }  # In a text, a sign stands before the number.
     for key in sorted(signed):
-        for position in search.latest(index.places(keys.number(key), search.before)):
+        for position in search.positions(keys.number(key)):
             leaf, offset = index.place(position)
             match = _number_match(index, leaf, offset, value, wanted)
             if match is not None:
@@ -32,7 +35,7 @@ def matches_of_number(search: Search, value: str) -> Iterator[Match]:
     if search.minor:
         yield from _matches_of_major(search, wanted)
     for key, digits in minor_readings(wanted):
-        for position in search.latest(index.places(keys.number(key), search.before)):
+        for position in search.positions(keys.number(key)):
             leaf, offset = index.place(position)
             if offset == 0 and number_key(index.text(leaf)) == key and digits.fits(index, leaf):
                 yield Match(leaf, 0, len(index.text(leaf)), True, "minor_units", digits.note)
@@ -42,7 +45,7 @@ def _matches_of_major(search: Search, wanted: Decimal) -> Iterator[Match]:
     """Find an amount of which a value in minor units is made: 4990 by 49.90 with a currency of two digits."""
     index = search.index
     for major, units in major_readings(wanted):
-        for position in search.latest(index.places(keys.number(decimal_key(major)), search.before)):
+        for position in search.positions(keys.number(decimal_key(major))):
             leaf, offset = index.place(position)
             match = _number_match(index, leaf, offset, f"{major:f}", major)
             if match is None:
@@ -60,7 +63,7 @@ def _number_match(index: Index, leaf: int, offset: int, value: str, wanted: Deci
             return None
         same = isinstance(value, Lexeme) and text == value
         return Match(leaf, 0, len(text), True, "exact" if same else "number")
-    found = _number_at(text, offset, abs(wanted))
+    found = _number_at(text, offset, wanted.copy_abs())
     if found is None:
         return None
     end, rule = found

@@ -7,8 +7,11 @@ A number's key is its sign, its digits and an exponent of ten, without zeros at 
 
 import re
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, InvalidOperation
 from typing import Final, NamedTuple
+
+from tachograph.domain.currencies import CURRENCY_DIGITS
+from tachograph.domain.why.words import EAST
 
 LEXEME_MAX: Final = 60
 _LOW_DIGITS_MAX: Final = 2
@@ -17,19 +20,29 @@ _PREFIXED: Final = re.compile(r"[a-z]{1,4}([0-9]{5,})")
 _LEXEME: Final = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
 # What a text may hold beside plain digits: each with its decimal sign and its groups of three.
 _WRITTEN: Final = re.compile(
-    r"(?<![\w.])(?<![0-9],)(?:"
+    rf"(?<![^\W{EAST}])(?<![.])(?<![0-9],)(?:"
     r"(?P<english>[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?)"
     r"|(?P<continental>[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,4})"
     r"|(?P<spaced>[0-9]{1,3}(?:[\u00a0\u202f'\u2019][0-9]{3})+(?:[.,][0-9]{1,4})?)"
-    r"|(?P<spaced_comma>[0-9]{1,3}(?: [0-9]{3})+,[0-9]{2})"
+    r"|(?P<spaced_comma>[0-9]{1,3}(?: [0-9]{3}){1,6},[0-9]{2})"
     r"|(?P<plain>[0-9]+\.[0-9]+)"
     r"|(?P<comma>[0-9]+,[0-9]{1,2})"
     r")(?![0-9]|[.,][0-9])"
     # A cell of a row with commas between: no group of three, and no decimal comma behind a group.
     r"|(?<=,)(?P<cell>(?![0-9]{3}\.)[0-9]+\.(?![0-9]{3},)[0-9]+)(?=,|\s|\Z)"
     r"|(?<![\w.])(?P<first_cell>[0-9]+\.(?![0-9]{3},)[0-9]+)(?=,[0-9])"
+    # Beside the code of a currency: USD1200, 1499EUR.
+    r"|(?<=\b[A-Z]{3})(?P<behind_code>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?)(?![\w.,]\w|\w)"
+    r"|(?<![\w.,-])(?P<before_code>[0-9]+)(?=[A-Z]{3}\b)"
 )
-_RULES: Final = {"plain": "number", "cell": "number", "first_cell": "number", "comma": "decimal_comma"}
+_RULES: Final = {"plain": "number", "cell": "number", "first_cell": "number", "comma": "decimal_comma"} | {
+    "behind_code": "number",
+    "before_code": "number",
+}
+
+
+# Enough for any two numbers that a text can hold, whatever the process has set for its own.
+EXACT: Final = Context(prec=4 * LEXEME_MAX, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[InvalidOperation])
 
 
 class Written(NamedTuple):
@@ -65,6 +78,13 @@ def decimal_key(value: Decimal) -> str:
     return f"{'-' if sign else ''}{significant}e{exponent + len(text) - len(significant)}"
 
 
+def shifted(value: Decimal, digits: int) -> Decimal:
+    """Return a finite number times a power of ten, exactly."""
+    sign, figures, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "only finite numbers are shifted"
+    return Decimal((sign, figures, exponent + digits))
+
+
 def word_key(word: str) -> str:
     """Return the key that a word is looked up by: of digits, that of their number."""
     return f"n\0{number_key(word)}" if word.isascii() and word.isdigit() else word
@@ -92,10 +112,13 @@ def as_decimal(lexeme: str) -> Decimal | None:
 def written_numbers(text: str) -> Iterator[Written]:
     """Yield the numbers of a text that are more than a run of digits."""
     for found in _WRITTEN.finditer(text):
-        if found.end() - found.start() <= LEXEME_MAX:
-            kind = found.lastgroup
+        kind, (start, end) = found.lastgroup, found.span()
+        code = text[start - 3 : start] if kind == "behind_code" else text[end : end + 3]
+        if kind in ("behind_code", "before_code") and code not in CURRENCY_DIGITS:
+            continue
+        if end - start <= LEXEME_MAX:
             rule = _RULES.get(kind or "", "thousands")
-            yield Written(found.start(), found.end(), decimal_key(Decimal(_plain(found))), rule)
+            yield Written(start, end, decimal_key(Decimal(_plain(found))), rule)
 
 
 def is_low(lexeme: str) -> bool:
@@ -112,7 +135,7 @@ def is_low(lexeme: str) -> bool:
 
 def _plain(found: re.Match[str]) -> str:
     text = found[0]
-    if found.lastgroup == "english":
+    if found.lastgroup in ("english", "behind_code"):
         return text.replace(",", "")
     if found.lastgroup == "continental":
         return text.replace(".", "").replace(",", ".")

@@ -29,11 +29,11 @@ class Postings:
         """Make ready to be looked up."""
         self._buckets = [array("Q", sorted(bucket)) for bucket in self._buckets]
 
-    def places(self, key: str, before: int) -> "Places":
-        """Return the places of a key before a place; with them, rarely, those of another key."""
+    def places(self, key: str, before: int, since: int = 0) -> "Places":
+        """Return the places of a key between two places; with them, rarely, those of another key."""
         high = (hash(key) & _LOW) << 32
         bucket = self._buckets[high >> _BUCKET_SHIFT]
-        first = bisect_left(bucket, high)
+        first = bisect_left(bucket, high | min(since, _LOW))
         return Places(bucket, high, first, bisect_left(bucket, high | min(before, _LOW), first))
 
 

@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
 from typing import Final
 
 from tachograph.domain.why.dates import dates
@@ -18,7 +17,10 @@ _EAST: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _COMPOUND: Final = re.compile(r"[#@$]?[\w]+(?:[-_/.:@+#][\w]+)*")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 # A minus or a slash without spaces around it stands in ids, dates and numbers of books too.
-_SUM: Final = re.compile(r"[\d\s.,()$%]+(?:(?:[+*xX\u00d7]|\s[-/]\s|(?<=\))[-/]|[-/](?=\())[\d\s.,()$%]+)+")
+# The ways in which a sign can be one of a sum exclude each other, so that no text is tried in many ways.
+_SUM: Final = re.compile(
+    r"[\d\s.,()$%]+(?:(?:[+*xX\u00d7]|(?<=\s)[-/](?=\s)|(?<=\))[-/]|(?<!\))[-/](?=\())[\d\s.,()$%]+)+"
+)
 _ID_DIGITS_MIN: Final = 3
 _WORDED: Final = frozenset(
     {"query", "question", "search", "keyword", "text", "message", "summary", "explanation", "note"}
@@ -46,9 +48,15 @@ def is_sum(text: str) -> bool:
     return bool(_SUM.fullmatch(text)) and not list(dates(text))
 
 
-def inner_values(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the amounts, ids and dates of a text with their places, the first PARTS_MAX of them."""
+def inner_values(text: str) -> tuple[list[tuple[int, int, str]], int]:
+    """
+    Find the amounts, ids and dates of a text, the first PARTS_MAX of them.
+
+    Returns:
+        The values with their places, and the place up to which the text was looked at.
+    """
     spans: list[tuple[int, int]] = []
+    end_of_text = len(text)
     text = text[:_TEXT_MAX]
     for dated in dates(text):
         _keep(spans, dated.start, dated.end)
@@ -59,10 +67,11 @@ def inner_values(text: str) -> Iterator[tuple[int, int, str]]:
         if digits >= _ID_DIGITS_MIN or (digits and any(map(str.isalpha, found[0])) and len(found[0]) > 3):
             start = found.start() + (found[0].startswith("$"))
             _keep(spans, start, found.end())
-    for start, end in spans[:PARTS_MAX]:
-        value = text[start:end]
-        if not (value.isdigit() and is_low(value)):
-            yield start, end, value
+    values = [(start, end, text[start:end]) for start, end in spans]
+    values = [found for found in values if not (found[2].isdigit() and is_low(found[2]))]
+    if len(values) > PARTS_MAX:
+        return values[:PARTS_MAX], values[PARTS_MAX][0]
+    return values, min(end_of_text, _TEXT_MAX)
 
 
 def _keep(spans: list[tuple[int, int]], start: int, end: int) -> None:

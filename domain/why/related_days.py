@@ -19,7 +19,7 @@ def related_day(evidence: Evidence, before: int, day: Day, records: frozenset[in
             if base is None:
                 continue
             known = find(evidence, Leaf("", base.isoformat()), before)
-            for candidate in ranked(index, known.candidates, {}):
+            for candidate in ranked(index, known.candidates):
                 leaf = candidate.match.leaf
                 if stands_in(index, candidate.match, records) or index.trust(leaf) == "policy":
                     words = index.text(said)[phrase.start : phrase.end]

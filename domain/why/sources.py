@@ -11,6 +11,7 @@ from tachograph.domain.why.match import Match
 QUOTE_MAX: Final = 160
 _AROUND: Final = 48
 _LEVELS_MAX: Final = 3
+_FIELDS_MAX: Final = 1_000  # of one record
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _HEADING_MAX: Final = 120
 
@@ -77,7 +78,8 @@ def _citation(index: Index, match: Match) -> Citation | None:
     for _ in range(_LEVELS_MAX):
         if container < 0:
             return None
-        fields = {index.key(leaf): index.text(leaf) for leaf in index.records.members_of(container)}
+        members = index.records.members_of(container)[:_FIELDS_MAX]
+        fields = {index.key(leaf): index.text(leaf) for leaf in members}
         document, version, section = (
             next((fields[name] for name in names if name in fields), None)
             for names in (_DOCUMENT, _VERSION, _SECTION)

@@ -11,8 +11,11 @@ _SLACK: Final = 24
 _DIGITS_MAX: Final = 60
 _DIGITS_BEFORE: Final = re.compile(r"(?<!\w)[0-9]+\Z")
 _DIGITS_AFTER: Final = re.compile(r"[0-9]+(?!\w)")
+_GROUP_BEFORE: Final = re.compile(r"(?<![\w.,])[0-9]{1,3} \Z")  # 1 234,56
+_LAST_GROUP: Final = re.compile(r"[0-9]{3},[0-9]{2}(?!\w)")
 _MINUS: Final = re.compile(r"[-\u2212][$€£¥₹]?\Z")
 _BEFORE_MINUS: Final = frozenset(" \t\u00a0([:=|$€£¥₹")
+_GROUPING: Final = ",'\u2019\u00a0\u202f"
 _LOCAL_PART: Final = "+'-&!*~%"  # What may stand within the local part of an address (RFC 5322, atext).
 _NEXT_SENTENCE: Final = re.compile(r"\.[A-Z][a-z]*(?:[\s,;!?]|\Z)")
 
@@ -38,10 +41,19 @@ def aligned(text: str, at: int, value: str, parts: list[Word], pivot: Word) -> t
         return None
     for (one, other), (here, there) in zip(pairwise(parts), pairwise(chosen), strict=True):
         wanted, found = value[one.end : other.start], text[here.end : there.start]
-        digits = one.form[-1].isdigit() and other.form[0].isdigit()
-        if wanted != found and (digits or len(found) > 3 or "\n\n" in found):
+        if wanted != found and not _may_differ(one, other, wanted, found, address="@" in value):
             return None
     return chosen[0].start, chosen[-1].end
+
+
+def _may_differ(one: Word, other: Word, wanted: str, found: str, *, address: bool) -> bool:
+    """Tell whether other signs between two words leave them the same: not in an address, a number, an id."""
+    if address or "@" in found or len(found) > 3 or "\n\n" in found:
+        return False
+    if one.form[-1].isdigit() and other.form[0].isdigit():
+        return False
+    id_like = not any(map(str.isspace, wanted)) and any(map(str.isdigit, one.form + other.form))
+    return len(found) <= 1 or not id_like
 
 
 def _ends_words(text: str, start: int, end: int) -> bool:
@@ -77,8 +89,12 @@ def _is_cut_before(text: str, start: int, end: int, address: bool) -> bool:
     sign, digits = text[start - 1], text[start - 2].isdigit() and text[start].isdigit()
     if sign in "@." or (sign in "-/:+" and digits) or (address and sign in _LOCAL_PART):
         return True
-    if sign == "," and digits:
+    if sign in _GROUPING and digits:
         return _is_grouped(text, start - 1)
+    if sign == " " and digits:
+        return bool(
+            _GROUP_BEFORE.search(text, max(0, start - _DIGITS_MAX), start) and _LAST_GROUP.match(text, start)
+        )
     any_digit = any(map(str.isdigit, text[start:end]))
     return sign == "-" and any_digit and not PREFIX_BEFORE.search(text, max(0, start - 8), start)
 
@@ -91,15 +107,15 @@ def _is_cut_after(text: str, start: int, end: int, address: bool) -> bool:
         return not _NEXT_SENTENCE.match(text, end)
     if sign in "@." or (sign in "-/:+" and digits):
         return not (sign == "." and not digits and text[end - 1].isalpha() and text[end + 1].isupper())
-    if sign == "," and digits:
+    if sign in _GROUPING and digits:
         return _is_grouped(text, end)
     return sign == "-" and (address or any(map(str.isdigit, text[start:end])))
 
 
-def _is_grouped(text: str, comma: int) -> bool:
-    """Tell whether a comma between digits is one of a number: before three digits, or a decimal one."""
-    left = _DIGITS_BEFORE.search(text, max(0, comma - _DIGITS_MAX), comma)
-    right = _DIGITS_AFTER.match(text, comma + 1)
+def _is_grouped(text: str, sign: int) -> bool:
+    """Tell whether a sign between digits is one of a number: before three digits, or a decimal comma."""
+    left = _DIGITS_BEFORE.search(text, max(0, sign - _DIGITS_MAX), sign)
+    right = _DIGITS_AFTER.match(text, sign + 1)
     if left is None or right is None:
         return False
-    return (len(right[0]) == 3 and len(left[0]) <= 3) or len(right[0]) <= 2
+    return (len(right[0]) == 3 and len(left[0]) <= 3) or (text[sign] == "," and len(right[0]) <= 2)

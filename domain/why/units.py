@@ -8,22 +8,35 @@ from typing import Final
 
 from tachograph.domain.currencies import CURRENCY_DIGITS
 from tachograph.domain.why.index import Index
-from tachograph.domain.why.numbers import decimal_key
+from tachograph.domain.why.numbers import decimal_key, shifted
 from tachograph.domain.why.words import field_words
 
 _DIGITS: Final = (2, 3, 4)
 _LEVELS_MAX: Final = 3
 MONEY: Final = frozenset(
     {"amount", "price", "cost", "fee", "total", "refund", "payment", "charge", "balance", "credit", "limit"}
-    | {"subtotal", "sum", "tax", "discount", "fare", "deposit"}
+    | {"subtotal", "sum", "tax", "discount", "fare", "deposit", "gross", "net"}
 )
-_COUNTED: Final = re.compile(
-    r"(?:\b|_|(?<=[a-z]))(?:id|no|nr|number|code|key|ref|count|quantity|qty)\Z", re.I
-)
+_PLAIN: Final = frozenset({"value", "unit", "units"})
 _FRACTION: Final = re.compile(r"[-+]?[0-9]+[.,][0-9]{2}")
-_SIGNS: Final = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "dollar": "USD", "euro": "EUR"}
+_SIGNS: Final = {
+    "$": "USD",
+    "€": "EUR",
+    "£": "GBP",
+    "¥": "JPY",
+    "₹": "INR",
+    "dollar": "USD",
+    "euro": "EUR",
+} | {
+    "yen": "JPY",
+    "yuan": "CNY",
+    "rupee": "INR",
+    "元": "CNY",
+    "円": "JPY",
+    "원": "KRW",
+}
 _BEFORE: Final = re.compile(r"([$€£¥₹]|\b[A-Z]{3})\s?\Z")
-_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|(?:dollar|euro)(?=s?\b))")
+_AFTER: Final = re.compile(r"\s?([$€£¥₹]|[A-Z]{3}\b|[元円원]|(?:dollar|euro|yen|yuan|rupee)(?=s?\b))")
 MINOR: Final = frozenset({"minor", "cent", "penny", "pence"})
 
 
@@ -42,25 +55,25 @@ class MinorUnits:
         """
         Tell whether a leaf is in such units: a currency of so many digits stands beside it or above.
 
-        It has to be a number that is no id or count, or to be named as money. A record with an amount
+        It has to be named as money, or as nothing more than a value. A record with an amount
         that has a fraction counts in major units, unless the field's own name says minor or cents.
         """
         key = str(index.key(leaf))
         named = field_words(key) & MINOR
-        if not (named or field_words(key) & MONEY or (index.is_number(leaf) and not _COUNTED.search(key))):
+        if not (named or field_words(key) & MONEY or key in _PLAIN):
             return False
         currency = currency_beside(index, leaf)
         if currency is None:
             return bool(named & {"cent"}) and self.digits == 2
         return CURRENCY_DIGITS.get(currency) == self.digits and (
-            bool(named) or not _has_fraction(index, leaf)
+            bool(named) or not index.remembered(_has_fraction, index.container(leaf))
         )
 
 
 def minor_readings(wanted: Decimal) -> Iterator[tuple[str, MinorUnits]]:
     """Yield the keys under which an amount could stand in minor units."""
     for digits in _DIGITS:
-        minor = wanted.scaleb(digits)
+        minor = shifted(wanted, digits)
         if wanted and minor == minor.to_integral_value():
             yield decimal_key(minor), MinorUnits(digits)
 
@@ -69,7 +82,7 @@ def major_readings(wanted: Decimal) -> Iterator[tuple[Decimal, MinorUnits]]:
     """Yield the amounts that a number in minor units could stand as."""
     if wanted and wanted == wanted.to_integral_value():
         for digits in _DIGITS:
-            yield wanted.scaleb(-digits), MinorUnits(digits)
+            yield shifted(wanted, -digits), MinorUnits(digits)
 
 
 def currency_around(text: str, start: int, end: int) -> str | None:
@@ -89,17 +102,23 @@ def currency_beside(index: Index, leaf: int) -> str | None:
     for _ in range(_LEVELS_MAX):
         if container < 0:
             return None
-        for sibling in index.records.members_of(container):
-            if "currency" in field_words(str(index.key(sibling))):
-                code = index.text(sibling).upper()
-                if code in CURRENCY_DIGITS:
-                    return code
+        code = index.remembered(_currency_of, container)
+        if code is not None:
+            return code
         container = index.records.parent(container)
     return None
 
 
-def _has_fraction(index: Index, leaf: int) -> bool:
-    container = index.container(leaf)
+def _currency_of(index: Index, container: int) -> str | None:
+    for member in index.records.members_of(container):
+        if "currency" in field_words(str(index.key(member))):
+            code = index.text(member).upper()
+            if code in CURRENCY_DIGITS:
+                return code
+    return None
+
+
+def _has_fraction(index: Index, container: int) -> bool:
     return container >= 0 and any(
         "." in index.text(other) if index.is_number(other) else _FRACTION.fullmatch(index.text(other))
         for other in index.records.members_of(container)

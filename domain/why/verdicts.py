@@ -2,26 +2,30 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import localcontext
+from functools import cached_property
 from typing import Any, Final
 
 from tachograph.domain.why import declared_sources
+from tachograph.domain.why.annotations import CHOICE, CONSTANT, EVIDENCE, FROM
 from tachograph.domain.why.argument import Argument, Number, Part, Verdict
 from tachograph.domain.why.candidates import Candidate, Finding, find, has_two_values, ranked, stands_in
 from tachograph.domain.why.dates import one_date
-from tachograph.domain.why.declared import CHOICE, CONSTANT, EVIDENCE, FROM
-from tachograph.domain.why.derivations import Derivation, Row, column_total, company, derivation, row_records
+from tachograph.domain.why.derivations import Derivation, Derivations
 from tachograph.domain.why.evidence import Evidence
 from tachograph.domain.why.index import Index
 from tachograph.domain.why.leaves import Leaf, Lexeme, Pairs, leaves, opened, parsed
 from tachograph.domain.why.match import Match
 from tachograph.domain.why.nearest import nearest
-from tachograph.domain.why.numbers import as_decimal
+from tachograph.domain.why.numbers import EXACT, as_decimal
 from tachograph.domain.why.prose import inner_values, is_prose, is_sum
 from tachograph.domain.why.related_days import related_day
+from tachograph.domain.why.rows import Row, Rows
 from tachograph.domain.why.sources import cited, source_of
 
 SOURCES_MAX: Final = 20
+_REST_MAX: Final = 60
+_NEAREST_MAX: Final = 50  # values of a call for which the nearest one is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class Question:
     declared: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Call:
     """
     All leaves of the call that is judged.
@@ -50,9 +54,22 @@ class _Call:
     """
 
     question: Question
-    rows: Sequence[Row]
+    rows: Rows
     named: frozenset[int]
     inside: bool = False
+    _looked_for: list[Finding] = field(default_factory=list)
+
+    @cached_property
+    def derivations(self) -> Derivations:
+        """What its numbers may be made of."""
+        return Derivations(self.question.evidence, self.question.before, self.rows)
+
+    def nearest(self, finding: Finding) -> str:
+        """Return what the evidence has in place of a value; of the first ones alone, for it takes long."""
+        if len(self._looked_for) >= _NEAREST_MAX:
+            return ""
+        self._looked_for.append(finding)
+        return nearest(self.question.evidence.index, finding.leaf, finding.words, self.question.before)
 
 
 def verdicts(question: Question, arguments: str) -> tuple[Argument, ...]:
@@ -62,14 +79,23 @@ def verdicts(question: Question, arguments: str) -> tuple[Argument, ...]:
     Args:
         arguments: JSON text. What isn't JSON is judged as one text.
     """
+    with localcontext(EXACT):
+        return tuple(_verdicts(question, arguments))
+
+
+def _verdicts(question: Question, arguments: str) -> Iterator[Argument]:
     index = question.evidence.index
     findings = [find(question.evidence, leaf, question.before) for leaf in _leaves_of(arguments)]
-    rows = [
-        Row(finding.leaf.pointer, _number(finding.leaf.value), finding.records(index)) for finding in findings
-    ]
+    rows = [_row(index, finding) for finding in findings]
     named = frozenset[int]().union(*(finding.named(index) for finding in findings))
-    call = _Call(question, rows, named)
-    return tuple(_judged(call, finding, row) for finding, row in zip(findings, rows, strict=True))
+    call = _Call(question, Rows(rows), named)
+    for finding, row in zip(findings, rows, strict=True):
+        yield _judged(call, finding, row)
+
+
+def _row(index: Index, finding: Finding) -> Row:
+    number = as_decimal(finding.leaf.value) if isinstance(finding.leaf.value, Lexeme) else None
+    return Row(finding.leaf.pointer, number, finding.records(index), finding.evident)
 
 
 def _leaves_of(arguments: str) -> Iterator[Leaf]:
@@ -80,10 +106,6 @@ def _leaves_of(arguments: str) -> Iterator[Leaf]:
     return leaves(value) if value != [] else iter(())
 
 
-def _number(value: object) -> Decimal | None:
-    return as_decimal(value) if isinstance(value, Lexeme) else None
-
-
 def _judged(call: _Call, finding: Finding, row: Row) -> Argument:
     question = call.question
     value, pointer = finding.leaf.value, finding.leaf.pointer
@@ -92,7 +114,7 @@ def _judged(call: _Call, finding: Finding, row: Row) -> Argument:
     if role is not None and role.startswith(FROM):
         return declared_sources.check(question.evidence, finding.leaf, blank, question.before)
     index = question.evidence.index
-    candidates = ranked(index, finding.candidates, company(call.rows, row))
+    candidates = ranked(index, finding.candidates, call.rows.company(row))
     listed = _with_sources(index, blank, candidates)
     if role == CONSTANT:
         return replace(listed, verdict="constant", why="fixed by the tool's definition")
@@ -104,7 +126,7 @@ def _judged(call: _Call, finding: Finding, row: Row) -> Argument:
         return replace(listed, verdict="choice", why="nothing was given")
     if not candidates:
         return _without_candidates(call, finding, listed, row)
-    return _by_best(index, candidates, listed, row_records(call.rows, row))
+    return _by_best(index, candidates, listed, call.rows.records(row))
 
 
 def _shown(value: Any) -> Any:
@@ -171,7 +193,7 @@ def _without_candidates(call: _Call, finding: Finding, blank: Argument, row: Row
         why = "its words stand in more places than were searched, and in none of those the whole of it"
         return replace(blank, verdict="not_searched", why=why)
     echoed = "; outputs that only echo their arguments have it" if finding.echoes else ""
-    near = nearest(index, finding.leaf, finding.words, question.before)
+    near = call.nearest(finding)
     return replace(blank, why=f"in no evidence before the call{echoed}{near}")
 
 
@@ -193,31 +215,23 @@ def _narrowed_to(index: Index, finding: Finding, call: _Call) -> list[Match]:
 
 def _derived(call: _Call, finding: Finding, row: Row) -> Derivation | None:
     question, rows = call.question, call.rows
-    index, day = question.evidence.index, one_date(finding.leaf.value)
+    day = one_date(finding.leaf.value)
     if day is not None:
-        return related_day(question.evidence, question.before, day, row_records(rows, row))
-    total = column_total(row, rows)
-    return derivation(index, row, rows, _totals(question, total) if total is not None else {})
-
-
-def _totals(question: Question, total: Decimal) -> dict[Decimal, int]:
-    """Return where the evidence calls a number a total."""
-    finding = find(question.evidence, Leaf("/total_due_sum", Lexeme(f"{total:f}")), question.before)
-    telling = [
-        found
-        for found in ranked(question.evidence.index, finding.candidates, {})
-        if found.telling and found.shared
-    ]
-    return {total: telling[0].match.leaf} if telling else {}
+        return related_day(question.evidence, question.before, day, rows.records(row))
+    return call.derivations.of(row)
 
 
 def _parts(question: Question, value: str) -> tuple[Part, ...]:
     judged: dict[str, Part] = {}
     parts: list[Part] = []
-    for start, end, text in inner_values(value):
+    values, searched_to = inner_values(value)
+    for start, end, text in values:
         if text not in judged:
             judged[text] = _part(question, start, end, text)
         parts.append(replace(judged[text], span=(start, end)))
+    if searched_to < len(value):
+        rest = value[searched_to : searched_to + _REST_MAX]
+        parts.append(Part((searched_to, len(value)), rest, "not_searched", ()))
     return tuple(parts)
 
 
@@ -225,7 +239,8 @@ def _part(question: Question, start: int, end: int, text: str) -> Part:
     """Judge a value inside free text by itself: it has neither a name nor a declaration."""
     number = as_decimal(text)
     value = Lexeme(text) if number is not None and not text.isdigit() else text
-    row = Row("", _number(value), frozenset())
-    call = _Call(replace(question, declared={}), [row], frozenset(), inside=True)
-    judged = _judged(call, find(question.evidence, Leaf("", value), question.before), row)
+    finding = find(question.evidence, Leaf("", value), question.before)
+    row = replace(_row(question.evidence.index, finding), records=frozenset())
+    call = _Call(replace(question, declared={}), Rows([row]), frozenset(), inside=True)
+    judged = _judged(call, finding, row)
     return Part((start, end), text, judged.verdict, (*judged.sources[:1], *cited(judged.sources[1:])))

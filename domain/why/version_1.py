@@ -191,7 +191,8 @@ def _searched(trace: IndexedTrace, run: RunState, step: Step | None, before: int
             break
         runs.add(entry.run_id)
         events += 1
-    return Searched(len(runs), events, before, trace.evidence.index.left_out_before(before))
+    index = trace.evidence.index
+    return Searched(len(runs), events, index.characters_before(before), index.left_out_before(before))
 
 
 def _as_recorded(run: RunState, arguments: Sequence[Argument]) -> AsRecorded | None:

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-_EAST: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
+EAST: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
 _INVISIBLE: Final = "\xad\u200b-\u200d\u2060\ufeff"
 _ASCII_WORD: Final = re.compile(r"[A-Za-z0-9_]+")
-_WORD: Final = re.compile(rf"[{_EAST}]|(?:(?![{_EAST}])[\w\u0300-\u036f{_INVISIBLE}])+")
+_WORD: Final = re.compile(rf"[{EAST}]|(?:(?![{EAST}])[\w\u0300-\u036f{_INVISIBLE}])+")
 _JOINERS: Final = re.compile(f"[{_INVISIBLE}]")
 _FIELD_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 

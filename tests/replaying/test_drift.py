@@ -21,7 +21,7 @@ from tachograph.domain.events import Entry, Event, Recorded, Terminal, ToolCall
 from tachograph.domain.ports import AskedCall, ModelReply
 from tachograph.domain.replaying import Drift, replay
 from tachograph.domain.tools import TerminalTool, Tool, ToolContext, tool
-from tachograph.domain.why.declared import Evidence, From
+from tachograph.domain.why.annotations import Evidence, From
 from tachograph.tests.domain.histories import histories
 from tachograph.tests.domain.shop import AGENT
 from tachograph.tests.domain.story import numbered

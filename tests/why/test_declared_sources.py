@@ -1,15 +1,18 @@
 """What a tool says about its arguments: read from its model, checked exactly."""
 
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel, create_model
 
 from tachograph import Evidence, From
 from tachograph.domain.arguments import canonical_arguments, parse_arguments
-from tachograph.domain.why.declared import declared, declared_of
+from tachograph.domain.errors import InvalidAgent
+from tachograph.domain.why.annotations import declared
+from tachograph.domain.why.declared import declared_of
 
 from .evidence_story import Trace, found, said
 
@@ -122,3 +125,123 @@ def test_an_output_that_is_no_json_has_no_such_value() -> None:
     trace = said("Hello").called("preview", {}, "amount: 175.77")
     [argument] = trace.judged({"amount": 175.77}, DECLARED).values()
     assert (argument.verdict, argument.why) == ("unsupported", "preview 1.1 has nothing at /amount")
+
+
+class Address(BaseModel):
+    street: str
+    kind: Literal["home", "work"] = "home"
+
+
+class Wholes(BaseModel):
+    ids: Annotated[list[str], Evidence()]
+    lines: Annotated[tuple[Line, ...], Evidence(required=False)] = ()
+    address: Annotated[Address, From("profile", "/address")]
+    picked: Annotated[list[str], From("search", "/ids")]
+    named: dict[str, Annotated[str, Evidence()]] = {}
+    pair: tuple[Annotated[str, Evidence()], int] | None = None
+
+
+def test_what_is_said_of_a_whole_holds_for_all_in_it() -> None:
+    raw = """{"ids": ["A", "B"], "lines": [{"item_id": "C", "quantity": 2}],
+              "address": {"street": "Elm", "kind": "work"}, "picked": ["D"], "named": {"x": "E"},
+              "pair": ["F", 1]}"""
+    arguments = parse_arguments(raw, Wholes)
+    assert declared_of(arguments, canonical_arguments(arguments)) == {
+        "/ids/0": "evidence",
+        "/ids/1": "evidence",
+        "/lines/0/item_id": "evidence",
+        "/lines/0/quantity": "evidence optional",
+        "/address/street": "from profile /address/street",
+        "/address/kind": "choice",
+        "/picked/0": "from search /ids/*",
+        "/named/x": "evidence",
+        "/pair/0": "evidence",
+    }
+
+
+def test_a_list_of_which_nothing_was_taken_needs_no_source() -> None:
+    raw = '{"ids": [], "address": {"street": "Elm"}, "picked": []}'
+    arguments = parse_arguments(raw, Wholes)
+    roles = declared_of(arguments, canonical_arguments(arguments))
+    assert roles["/ids"] == "evidence"
+    assert "/picked" not in roles
+
+
+def test_each_level_of_a_model_that_holds_itself_has_its_roles() -> None:
+    arguments = parse_arguments('{"name": "a", "children": [{"name": "b"}]}', _Tree)
+    assert declared_of(arguments, canonical_arguments(arguments)) == {
+        "/name": "evidence",
+        "/children/0/name": "evidence",
+        "/children/0/children": "constant",
+    }
+
+
+class _Root(RootModel[Annotated[str, Evidence()]]):
+    pass
+
+
+class _Cat(BaseModel):
+    name: Annotated[str, Evidence()]
+
+
+class _Dog(BaseModel):
+    name: str
+    age: int
+
+
+class _Rooted(BaseModel):
+    root: _Root
+    pet: _Cat | _Dog
+
+
+@pytest.mark.parametrize(
+    ("pet", "roles"),
+    [
+        ('{"name": "Tom"}', {"/root": "evidence", "/pet/name": "evidence"}),
+        ('{"name": "Rex", "age": 3}', {"/root": "evidence"}),
+    ],
+)
+def test_the_model_that_was_given_says_it(pet: str, roles: dict[str, str]) -> None:
+    arguments = parse_arguments(f'{{"root": "A", "pet": {pet}}}', _Rooted)
+    assert declared_of(arguments, canonical_arguments(arguments)) == roles
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+@dataclass
+class _Plain:
+    name: Annotated[str, Evidence()]
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotated[Any, Evidence()],
+        Annotated[dict[str, str], Evidence()],
+        Annotated[list[dict[str, int]], Evidence()],
+        Annotated[list, Evidence()],
+        Annotated[_Open, Evidence()],
+        dict[Annotated[str, Evidence()], int],
+        list[_Plain],
+    ],
+)
+def test_what_could_not_be_traced_is_refused_with_the_definition(annotation: Any) -> None:
+    model = create_model("Wanted", field=(annotation, ...))
+    with pytest.raises(InvalidAgent, match=r"/field"):
+        declared(model)
+
+
+def test_an_output_without_text_or_number_is_the_latest_all_the_same() -> None:
+    trace = said("Hello").called("preview", {}, {"amount": 50.25})
+    trace = trace.called("preview", {}, {"amount": None, "refundable": False})
+    [argument] = trace.judged({"amount": 50.25}, DECLARED).values()
+    assert (argument.verdict, argument.why) == ("unsupported", "preview 2.1 has None at /amount")
+
+
+def test_a_bool_may_have_a_declared_source() -> None:
+    trace = said("Hello").called("preview", {}, {"refundable": True})
+    roles = {"/ok": "from preview /refundable"}
+    assert trace.verdicts({"ok": True}, roles) == {"ok": "supported"}
+    assert trace.verdicts({"ok": False}, roles) == {"ok": "unsupported"}

@@ -33,11 +33,20 @@ def test_rows_that_the_call_does_not_name_add_nothing_up() -> None:
 
 
 def test_what_is_left_of_a_total_that_the_evidence_states() -> None:
-    trace = said("Pay with the gift card first").turn(("book", {})).error("total price is 375, but paid 299")
+    trace = said("Pay with the gift card first").called("cards", {}, {"gift_card": {"amount": 128.5}})
+    trace = trace.turn(("book", {})).error("total price is 375, but paid 299")
     asked = {"payments": [{"amount": 128.5}, {"amount": 246.5}]}
-    assert trace.verdicts(asked) == {"payments/0/amount": "derived", "payments/1/amount": "derived"}
+    assert trace.verdicts(asked) == {"payments/0/amount": "supported", "payments/1/amount": "derived"}
     wrong = {"payments": [{"amount": 128.5}, {"amount": 247.5}]}
-    assert trace.verdicts(wrong) == {"payments/0/amount": "unsupported", "payments/1/amount": "unsupported"}
+    assert trace.verdicts(wrong) == {"payments/0/amount": "supported", "payments/1/amount": "unsupported"}
+    invented = {"payments": [{"amount": -1000.55}, {"amount": 1375.55}]}
+    assert set(trace.verdicts(invented).values()) == {"unsupported"}
+
+
+def test_an_echo_is_no_part_of_a_sum() -> None:
+    asked = {"id": "ZZ-99999", "a": 123.45, "b": 371.11}
+    trace = said("Hello").called("calculate", asked, {**asked, "ok": True})
+    assert trace.verdicts({"id": "ZZ-99999", "amount": 494.56})["amount"] == "unsupported"
 
 
 def test_two_fields_of_the_named_record() -> None:

@@ -43,14 +43,16 @@ def test_a_value_of_many_words_does_not_hold_the_places_of_all_of_them() -> None
 
 
 def test_free_text_full_of_values_is_taken_apart_up_to_a_number_of_parts() -> None:
-    values = list(inner_values("May 20, 2024 for W123456 and 49.90; " * 3_000))
+    values, end = inner_values("May 20, 2024 for W123456 and 49.90; " * 3_000)
     assert len(values) == PARTS_MAX
+    assert values[-1][1] < end < 3_000
     assert [text for _, _, text in values[:3]] == ["May 20, 2024", "W123456", "49.90"]
 
 
 @given(st.text(alphabet="May20-/,.# W1$\u4e2d", max_size=200))
 def test_the_values_of_a_text_are_in_order_and_apart(text: str) -> None:
-    values = list(inner_values(text))
+    values, end = inner_values(text)
+    assert end == len(text)
     edges = [edge for start, end, _ in values for edge in (start, end)]
     assert edges == sorted(edges)
     assert all(text[start:end] == value and start < end for start, end, value in values)
