@@ -44,8 +44,8 @@ RULES: Final = OneOf("version", _rules)
 VERSION: Final = click.IntRange(min=1)
 COUNT: Final = click.IntRange(min=1)
 PRIORITY: Final = click.IntRange(-1000, 1000)
-SECONDS: Final = click.FloatRange(min=0, max=86_400)
-SECONDS_MIN: Final = click.FloatRange(min=1, max=86_400)
+SECONDS: Final = click.IntRange(0, 86_400)
+SECONDS_MIN: Final = click.IntRange(1, 86_400)
 
 _agent_option = click.option(
     "--agent",
@@ -257,8 +257,8 @@ def worker(
     at_once: int,
     tries: int,
     schedules: str | None,
-    grace: float,
-    dead_after: float,
+    grace: int,
+    dead_after: int,
     until_empty: bool,
 ) -> int:
     """

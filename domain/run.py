@@ -100,11 +100,7 @@ class RunState:
 
     @property
     def wall_s(self) -> float:
-        """
-        Seconds between the first and the last event; never negative, whatever the clock did.
-
-        What a submitted run waited for its first worker doesn't count.
-        """
+        """Seconds from the first event, or from the first worker's, to the last one; never negative."""
         began = self.started.recorded_at
         if self.started.queued is not None:
             taken = (event.recorded_at for event in self.resumed if event.owner not in (QUEUE, ASIDE))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from tachograph.adapters.screen.commands import FINE, NO, Settings, tell
 from tachograph.adapters.screen.failures import without_secrets
 from tachograph.adapters.screen.findings import Finding
 from tachograph.adapters.screen.output import Screen, columns, text
+from tachograph.domain.ports import EventStore
 
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
@@ -23,11 +25,12 @@ def init(settings: Settings, *, roles: bool) -> int:
     if roles and not url.startswith(_POSTGRES):
         raise click.UsageError("Only PostgreSQL has roles; this store has none to create.")
     there = _has_schema(url)
-    with opened(url, create=True):
+    with opened(url, create=True) as store:
         if url.startswith(_POSTGRES):
             from tachograph.adapters.screen import postgres_check
 
             postgres_check.create(url, roles=roles)
+            _create_queue(store, roles=roles)
         elif url.startswith(_SQLITE):
             from tachograph.adapters.screen import sqlite_check
 
@@ -39,6 +42,18 @@ def init(settings: Settings, *, roles: bool) -> int:
         return FINE
     screen.print(text(f"{_shown(url)}: the schema was {schema}{', the roles are set up' if roles else ''}."))
     return FINE
+
+
+def _create_queue(store: EventStore, *, roles: bool) -> None:
+    """Create the queue's tables too, where what they are for is installed."""
+    if find_spec("procrastinate") is None:
+        return
+    from tachograph.adapters.workers import jobs
+
+    datastore = store.datastore  # type: ignore[attr-defined]  # of PostgreSQL
+    jobs.create_tables(datastore)
+    if roles:
+        jobs.grant_to_writer(datastore)
 
 
 def check(settings: Settings) -> int:

@@ -15,7 +15,7 @@ from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import find_run, opened
 from tachograph.adapters.screen.agents import load_agent, model_of_trace, named_model, on_model
-from tachograph.adapters.screen.commands import FINE, Settings, tell
+from tachograph.adapters.screen.commands import FINE, Settings, one_line, tell
 from tachograph.adapters.screen.output import LiveScreen, text
 from tachograph.adapters.workers.crew import Crew, Worked
 from tachograph.adapters.workers.queues import Pace
@@ -29,8 +29,6 @@ from tachograph.domain.context import TrustedContext, check_request_id
 from tachograph.domain.errors import InvalidAgent
 from tachograph.domain.events import RunStarted
 from tachograph.domain.ports import Model
-
-_SAID = {"ended": "", "failed": "failed", "set_aside": "set aside", "handed_over": "handed over"}
 
 
 def submit(
@@ -121,7 +119,7 @@ def worker(
         if settings.as_json:
             screen.lines([machine.line(asdict(worked))])
         else:
-            screen.print(text(_sentence(worked)))
+            screen.lines([one_line(_sentence(worked))])
 
     async def until_stopped() -> None:
         stop = Stop()
@@ -148,11 +146,10 @@ def _by_name(agents: Sequence[Agent]) -> dict[str, Agent]:
 
 def _sentence(worked: Worked) -> str:
     about = "" if worked.what == "run" else "effect of approval "
-    parts = [
-        part for part in (_SAID.get(worked.result, worked.result), worked.outcome, worked.reason) if part
-    ]
+    result = "" if worked.result == "ended" else worked.result.replace("_", " ")
+    parts = [part for part in (result, worked.outcome, worked.reason) if part]
     again = f"; again at {worked.again_at:%H:%M:%S} UTC" if worked.again_at else ""
-    return f"{about}{worked.id}  {': '.join(parts)}{again}"
+    return f"{about}{worked.id} {': '.join(parts)}{again}"
 
 
 def _moment(said: str | None) -> datetime | None:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import re
 from datetime import UTC, datetime
+from importlib.resources import files
 from typing import Any, Final
 
 import psycopg
@@ -16,6 +17,7 @@ from tachograph.adapters.stores.postgres_server import CONNECT_TIMEOUT_S, Datast
 from tachograph.adapters.workers.tickets import Ticket
 from tachograph.domain.errors import StoreError
 
+GRANTS: Final = (files(__package__) / "postgres_roles.sql").read_text(encoding="utf-8")
 TASKS: Final = {"run": "tachograph.run", "effect": "tachograph.effect"}
 CONNECTIONS_MAX: Final = 4
 _DEFECT_PAUSE_S: Final = 60
@@ -122,6 +124,20 @@ def create_tables(datastore: Datastore) -> None:
                 connection.execute(SchemaManager.get_schema().encode(), prepare=False)
     except (psycopg.Error, OperationalError) as exc:
         raise StoreError(f"the queue's tables could not be created: {exc}") from exc
+
+
+def grant_to_writer(datastore: Datastore) -> None:
+    """
+    Let the role `tachograph_writer` submit.
+
+    Raises:
+        StoreError: There is no such role, or no right to grant it anything.
+    """
+    try:
+        with datastore.connect() as connection:
+            connection.execute(GRANTS.encode(), prepare=False)
+    except (psycopg.Error, OperationalError) as exc:
+        raise StoreError(f"the queue's rights could not be set: {exc}") from exc
 
 
 def _there(connection: psycopg.Connection[Any]) -> bool:

@@ -58,19 +58,19 @@ class TestStopping:
         worker.send_signal(number)
         till.go()
         out, err = worker.communicate(timeout=20)
-        assert (worker.returncode, out) == (0, f"{first}  answered\n")
+        assert (worker.returncode, out) == (0, f"{first} answered\n")
         assert err.splitlines()[-1].endswith("has stopped.")
         assert runs(till) == {first: ("ended", "answered"), second: ("queued", None)}
 
     def test_what_takes_too_long_is_handed_over(self, till: Processes) -> None:
         run_id = till.submit("waits")
-        worker = till.worker("--grace", "0.2")
+        worker = till.worker("--grace", "0")
         till.until_waiting()
         worker.terminate()
         out, _ = worker.communicate(timeout=20)
-        assert (worker.returncode, out) == (0, f"{run_id}  handed over\n")
+        assert (worker.returncode, out) == (0, f"{run_id} handed over\n")
         till.go()
-        assert till.worker("--until-empty").communicate(timeout=20)[0] == f"{run_id}  answered\n"
+        assert till.worker("--until-empty").communicate(timeout=20)[0] == f"{run_id} answered\n"
         assert kinds(till, run_id).count("model_turn") == 2
 
     def test_a_second_signal_does_not_wait(self, till: Processes) -> None:
@@ -104,7 +104,7 @@ class TestDying:
         killed = time.monotonic()
         till.go()
         heir = till.worker("--dead-after", "2")
-        assert till.line_of(heir) == f"{run_id}  answered\n"
+        assert till.line_of(heir) == f"{run_id} answered\n"
         assert time.monotonic() - killed < 2 * 4 / 3 + 3  # Of which a second is its start.
         assert kinds(till, run_id) == [
             "run_started", "run_resumed", "model_turn", "run_resumed", "tool_call", "model_turn", "terminal",
@@ -138,9 +138,9 @@ class TestDying:
         store = open_store(postgres_schema_url)
         till.until(lambda: takeovers(store, run_id) == 2)
         till.go()
-        assert till.line_of(heir) == f"{run_id}  answered\n"
+        assert till.line_of(heir) == f"{run_id} answered\n"
         os.kill(frozen.pid, signal.SIGCONT)
-        assert till.line_of(frozen) == f"{run_id}  taken_over\n"
+        assert till.line_of(frozen) == f"{run_id} taken over\n"
         another = till.submit("charges")
         till.until(lambda: runs(till)[another][0] == "ended")
         for worker in (frozen, heir):
@@ -170,7 +170,7 @@ class TestDatabase:
         assert "Traceback" not in err
         till.go()
         heir = till.worker("--dead-after", "1")
-        assert till.line_of(heir) == f"{run_id}  answered\n"
+        assert till.line_of(heir) == f"{run_id} answered\n"
 
 
 def takeovers(store: EventStore, run_id: str) -> int:
