@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tachograph.adapters.cancelling import cancel as cancel
     from tachograph.adapters.models.scripted import ScriptedModel as ScriptedModel
     from tachograph.adapters.running import RunOutcome as RunOutcome
-    from tachograph.adapters.running import cancel as cancel
     from tachograph.adapters.running import resume as resume
     from tachograph.adapters.running import run as run
     from tachograph.adapters.running import run_sync as run_sync
@@ -34,7 +34,7 @@ _HOMES = {
     "Tool": "domain.tools",
     "ToolContext": "domain.tools",
     "TrustedContext": "domain.context",
-    "cancel": "adapters.running",
+    "cancel": "adapters.cancelling",
     "open_store": "adapters.stores.opening",
     "resume": "adapters.running",
     "run": "adapters.running",

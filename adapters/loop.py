@@ -6,11 +6,15 @@ in the store influences the next action.
 """
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from tachograph.adapters.approving import approval_for
 from tachograph.adapters.executing import Succeeded, execute
+from tachograph.adapters.limiting import Gate
+from tachograph.adapters.under_way import under_way
 from tachograph.adapters.world import SystemClock, SystemIds
+from tachograph.domain.admission import Kind
 from tachograph.domain.agent import Agent
 from tachograph.domain.approvals.asking import approval_asked
 from tachograph.domain.calls import ReadyCall, RefusedCall
@@ -33,12 +37,22 @@ from tachograph.domain.run import RunState, evolve
 
 @dataclass(frozen=True)
 class World:
-    """The ports of one run."""
+    """
+    The ports of one run.
+
+    Args:
+        gate: Where its calls of models and tools wait for others; None: they don't.
+    """
 
     store: EventStore
     model: Model
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
+    gate: Gate | None = None
+
+    def passed(self, run: RunState, kind: Kind, name: str) -> AbstractAsyncContextManager[None]:
+        """Wait until a call of the run may be made, and count it until the block ends."""
+        return self.gate.passed(run.started.context.tenant, kind, name) if self.gate else nullcontext()
 
 
 async def drive(agent: Agent, run: RunState, world: World, history: History = NO_HISTORY) -> RunState:
@@ -48,22 +62,25 @@ async def drive(agent: Agent, run: RunState, world: World, history: History = NO
     Raises:
         ModelError: The model gave no answer; the run stays open.
         RunInDoubt: A person has to find out what a call did; the run stays open.
-        RunTakenOver: Another process appended to the run.
+        RunTakenOver: Another process appended to the run, or it was cancelled.
         StoreError: The record could not be written; nothing is done that isn't recorded.
         KeyboardInterrupt, SystemExit: A handler raised it; recorded, and the run stays open.
     """
-    while not run.ended:
-        match next_action(agent, run, history):
-            case AskModel(request):
-                run = await record(world, run, await ask(request, world))
-            case ExecuteCalls(calls):
-                for call in calls:
-                    run = await carry_out(call, agent, run, world)
-            case Finish() as end:
-                run = await finish(end, agent, run, world)
-            case Wait(calls):
-                raise RunInDoubt(run.run_id, calls)
-    return run
+    with under_way(run.run_id):
+        while not run.ended:
+            match next_action(agent, run, history):
+                case AskModel(request):
+                    async with world.passed(run, "model", agent.model_name):
+                        turn = await ask(request, world)
+                    run = await record(world, run, turn)
+                case ExecuteCalls(calls):
+                    for call in calls:
+                        run = await answer(call, agent, run, world)
+                case Finish() as end:
+                    run = await finish(end, agent, run, world)
+                case Wait(calls):
+                    raise RunInDoubt(run.run_id, calls)
+        return run
 
 
 async def record(world: World, run: RunState, *events: Event) -> RunState:
@@ -84,10 +101,16 @@ async def ask(request: ModelRequest, world: World) -> ModelTurn:
     return turn_of(request, reply, world.clock.now(), _since(started, world))
 
 
-async def carry_out(call: ReadyCall | RefusedCall, agent: Agent, run: RunState, world: World) -> RunState:
+async def answer(call: ReadyCall | RefusedCall, agent: Agent, run: RunState, world: World) -> RunState:
     """Execute or refuse one call and record what came of it."""
     if isinstance(call, RefusedCall):
         return await record(world, run, refusal_of(call, world.clock.now()))
+    async with world.passed(run, "tool", call.tool.name):
+        return await carry_out(call, agent, run, world)
+
+
+async def carry_out(call: ReadyCall, agent: Agent, run: RunState, world: World) -> RunState:
+    """Execute one call, its start recorded first where it may change something, and its result."""
     context = context_of(call, run)
     start = start_of(call, context, world.clock.now())
     if start is not None:

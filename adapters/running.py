@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from tachograph.adapters.defining import begin
+from tachograph.adapters.limiting import Gate
 from tachograph.adapters.loading import history_of, load
 from tachograph.adapters.loop import World, drive, record
 from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
@@ -15,7 +16,7 @@ from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import TrustedContext, check_party, check_request_id
 from tachograph.domain.errors import InvalidAgent, RunClosed, RunOpen, VersionConflict
-from tachograph.domain.events import Outcome, RunResumed, Terminal
+from tachograph.domain.events import Outcome, RunResumed
 from tachograph.domain.messages import NO_HISTORY
 from tachograph.domain.origins import Message
 from tachograph.domain.ports import Clock, EventStore, Ids, Model
@@ -48,6 +49,7 @@ async def run(
     store: EventStore | str = DEFAULT_URL,
     request_id: str | None = None,
     continues: UUID | None = None,
+    gate: Gate | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> RunOutcome:
@@ -62,6 +64,7 @@ async def run(
         request_id: Makes the call repeatable: the same id and tenant give the same run, whose
             outcome is returned if it has ended.
         continues: A run whose conversation this one goes on with.
+        gate: Where its calls wait, so that all runs of the process keep to the limits.
     Raises:
         InvalidAgent: There is no model, neither the agent's nor another.
         InvalidId: The request id is not 1 to 200 printable characters.
@@ -71,7 +74,7 @@ async def run(
     """
     clock, ids = clock or SystemClock(), ids or SystemIds()
     with opened_store(store) as opened:
-        world = World(opened, model_for(agent, model), clock, ids)
+        world = World(opened, model_for(agent, model), clock, ids, gate)
         history = NO_HISTORY
         if continues is not None:
             history = await asyncio.to_thread(history_of, opened, agent, continues, context.tenant)
@@ -104,6 +107,7 @@ async def resume(
     store: EventStore | str = DEFAULT_URL,
     actor: str = "anonymous",
     reason: str = "its process ended",
+    gate: Gate | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> RunOutcome:
@@ -122,7 +126,7 @@ async def resume(
     check_party(actor)
     reason, _ = storable("reason", reason)
     with opened_store(store) as opened:
-        world = World(opened, model_for(agent, model), clock or SystemClock(), ids or SystemIds())
+        world = World(opened, model_for(agent, model), clock or SystemClock(), ids or SystemIds(), gate)
         state = await asyncio.to_thread(load, opened, run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
@@ -135,37 +139,6 @@ async def resume(
         taken = RunResumed(recorded_at=world.clock.now(), owner=world.ids.owner(), actor=actor, reason=reason)
         state = await record(world, state, taken)
         return outcome_of(await drive(agent, state, world, history))
-
-
-async def cancel(
-    run_id: UUID,
-    *,
-    store: EventStore | str = DEFAULT_URL,
-    actor: str = "anonymous",
-    clock: Clock | None = None,
-) -> RunOutcome:
-    """
-    End an open run as `blocked`, reason `cancelled`; a process that works on it stops at its next step.
-
-    Raises:
-        InvalidId: The actor is not 1 to 200 printable characters.
-        RunNotFound, RunClosed: There is nothing to cancel.
-        VersionConflict: The run moved on at the same moment; try again.
-    """
-    check_party(actor)
-    with opened_store(store) as opened:
-        state = await asyncio.to_thread(load, opened, run_id)
-        if state.terminal is not None:
-            raise RunClosed(run_id, state.terminal.outcome)
-        event = Terminal(
-            recorded_at=(clock or SystemClock()).now(),
-            outcome="blocked",
-            reason="cancelled",
-            actor=actor,
-            totals=state.totals,
-        )
-        await opened.append(run_id, [event], expected_version=state.version)
-        return outcome_of(evolve(run_id, state, event))
 
 
 def run_sync(*args: Any, **kwargs: Any) -> RunOutcome:

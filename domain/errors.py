@@ -172,6 +172,10 @@ class InvalidAgent(TachographError, ValueError):
     """An agent's or a tool's definition is wrong."""
 
 
+class InvalidLimits(TachographError, ValueError):
+    """A file of limits can't be read, or says something else."""
+
+
 class ExtraMissing(TachographError):
     """An optional dependency is not installed."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
-from tachograph.adapters import running
+from tachograph.adapters import cancelling, running
 from tachograph.adapters.explaining import explain_run
 from tachograph.adapters.loading import load
 from tachograph.adapters.refund.agent import refund_agent
@@ -116,7 +116,7 @@ def resume(
 def cancel(settings: Settings, run: str, actor: str) -> int:
     """End an open run as blocked."""
     with opened(settings.store) as store:
-        outcome = asyncio.run(running.cancel(find_run(store, run), store=store, actor=actor))
+        outcome = asyncio.run(cancelling.cancel(find_run(store, run), store=store, actor=actor))
         screen = LiveScreen()
         if settings.as_json:
             screen.lines([outcome_json(outcome, load(store, outcome.run_id))])

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from tachograph.adapters.loop import World, ask, carry_out, finish, record
+from tachograph.adapters.loop import World, answer, ask, finish, record
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import Scenario, load_scenario
@@ -107,7 +107,7 @@ class _Simulation:
             return await record(self._world, run, await ask(action.request, self._world))
         if isinstance(action, ExecuteCalls):
             for call in action.calls:
-                run = await carry_out(call, self._agent, run, self._world)
+                run = await answer(call, self._agent, run, self._world)
             return run
         assert isinstance(action, Finish), "no process dies in a simulation, so nothing is in doubt"
         return await finish(action, self._agent, run, self._world)

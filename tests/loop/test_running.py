@@ -9,10 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from tachograph import open_store, run_sync
+from tachograph.adapters.cancelling import cancel
 from tachograph.adapters.loading import load
 from tachograph.adapters.loop import World
 from tachograph.adapters.models.scripted import ScriptedModel
-from tachograph.adapters.running import cancel, resume, run
+from tachograph.adapters.running import resume, run
 from tachograph.domain.errors import (
     InvalidAgent,
     ModelError,

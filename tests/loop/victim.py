@@ -34,10 +34,11 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
+from tachograph.adapters.cancelling import cancel
 from tachograph.adapters.deciding import Office, answer
 from tachograph.adapters.effecting import carry_out, pick_up
 from tachograph.adapters.models.scripted import ScriptedModel
-from tachograph.adapters.running import RunOutcome, cancel, resume, run
+from tachograph.adapters.running import RunOutcome, resume, run
 from tachograph.adapters.stores import postgres, recorded, sqlite  # noqa: F401  # before the fork
 from tachograph.adapters.stores.opening import open_store
 from tachograph.adapters.world import SystemIds

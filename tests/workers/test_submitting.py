@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 from tachograph import open_store
-from tachograph.adapters.running import cancel, run
+from tachograph.adapters.cancelling import cancel
+from tachograph.adapters.running import run
 from tachograph.adapters.workers.jobs import create_tables, queue_name
 from tachograph.adapters.workers.queues import open_queue
 from tachograph.adapters.workers.submitting import requeue, submit
