@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tachograph.adapters.running import run as run
     from tachograph.adapters.running import run_sync as run_sync
     from tachograph.adapters.stores.opening import open_store as open_store
+    from tachograph.adapters.workers.submitting import submit as submit
     from tachograph.domain.agent import Agent as Agent
     from tachograph.domain.approvals.definition import Approval as Approval
     from tachograph.domain.budget import Budget as Budget
@@ -39,6 +40,7 @@ _HOMES = {
     "resume": "adapters.running",
     "run": "adapters.running",
     "run_sync": "adapters.running",
+    "submit": "adapters.workers.submitting",
     "tool": "domain.tools",
 }
 

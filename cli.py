@@ -233,6 +233,7 @@ def submit(
     help="A run that was tried so often, and came no further, is set aside.",
 )
 @click.option("--schedules", metavar="FILE", help="Periodic runs, in TOML.")
+@click.option("--limits", metavar="FILE", help="Of calls per tenant, model and tool, in TOML.")
 @click.option(
     "--grace",
     type=SECONDS,
@@ -257,6 +258,7 @@ def worker(
     at_once: int,
     tries: int,
     schedules: str | None,
+    limits: str | None,
     grace: int,
     dead_after: int,
     until_empty: bool,
@@ -269,7 +271,9 @@ def worker(
     """
     from tachograph.adapters.screen import queueing
 
-    return queueing.worker(settings, agents, at_once, tries, schedules, grace, dead_after, until_empty)
+    return queueing.worker(
+        settings, agents, at_once, tries, schedules, limits, grace, dead_after, until_empty
+    )
 
 
 @main.command()

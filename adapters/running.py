@@ -15,7 +15,7 @@ from tachograph.adapters.stores.opening import DEFAULT_URL, open_store
 from tachograph.adapters.world import SystemClock, SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import TrustedContext, check_party, check_request_id
-from tachograph.domain.errors import InvalidAgent, RunClosed, RunOpen, VersionConflict
+from tachograph.domain.errors import InvalidAgent, RunClosed, RunOpen, RunTakenOver, VersionConflict
 from tachograph.domain.events import Outcome, RunResumed
 from tachograph.domain.messages import NO_HISTORY
 from tachograph.domain.origins import Message
@@ -108,6 +108,7 @@ async def resume(
     actor: str = "anonymous",
     reason: str = "its process ended",
     gate: Gate | None = None,
+    version: int | None = None,
     clock: Clock | None = None,
     ids: Ids | None = None,
 ) -> RunOutcome:
@@ -118,16 +119,21 @@ async def resume(
     recorded is not done again: no model call for a recorded turn, no second execution of a `once`
     tool.
 
+    Args:
+        version: Where the run is, as whoever decided to resume it saw it; None: wherever it is.
     Raises:
         InvalidId: The actor is not 1 to 200 printable characters.
         RunNotFound, RunClosed: There is nothing to resume.
-        RunTakenOver, ModelError, StoreError: As `drive`.
+        RunTakenOver: Also where it has moved past `version`; it is left alone then.
+        ModelError, StoreError: As `drive`.
     """
     check_party(actor)
     reason, _ = storable("reason", reason)
     with opened_store(store) as opened:
         world = World(opened, model_for(agent, model), clock or SystemClock(), ids or SystemIds(), gate)
         state = await asyncio.to_thread(load, opened, run_id)
+        if version not in (None, state.version):
+            raise RunTakenOver(run_id)
         if state.terminal is not None:
             raise RunClosed(run_id, state.terminal.outcome)
         if state.started.agent != agent.name:

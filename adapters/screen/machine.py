@@ -13,6 +13,8 @@ What `--json` prints: one record a line, ASCII alone.
     runs --in-doubt       {run_id, call_key, tool, state}                              a line a call
     replay                {run_id, drift: null or {kind, version, expected, actual, why}, also, unchecked,
                           events}                                                      a line a run
+    submit                {run_id, trace_id, agent, already}
+    worker                {what, id, agent, result, outcome, reason, tried, again_at}  a line each time
     diff                  {runs, same, differences: [{step, what, one, other}]}
     import                {file, format, digest, conversations, runs_added, runs_already_there,
                           events_added}                                                a line a file
@@ -21,9 +23,10 @@ What `--json` prints: one record a line, ASCII alone.
     db check              {store, ok, checks: [{name, ok, found, expected}]}
 
 An event is {version, kind, recorded_at, ... its own fields}; one that can't be read has `unreadable` in
-their place. `arguments` and `output` are JSON text as recorded. Status is `open`, `interrupted` or
-`ended`. Every character past `~` is escaped, so no separator that Unicode knows can break a line, and no
-number passes through a float: exact ones are texts or have the digits that they were recorded with.
+their place. `arguments` and `output` are JSON text as recorded. Status is `open`, `queued`, `set_aside`,
+`interrupted` or `ended`. Every character past `~` is escaped, so no separator that Unicode knows can break
+a line, and no number passes through a float: exact ones are texts or have the digits that they were
+recorded with.
 """
 
 import re

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 
+from tachograph.adapters.limiting import Gate, read_limits
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import find_run, opened
@@ -96,6 +97,7 @@ def worker(
     at_once: int,
     tries_max: int,
     schedules: str | None,
+    limits: str | None,
     grace_s: float,
     dead_after_s: float,
     until_empty: bool,
@@ -105,6 +107,7 @@ def worker(
     agents = _by_name([load_agent(name) for name in agent_names] or [refund_agent])
     read = read_schedules(Path(schedules), agents) if schedules is not None else ()
     timed = [(schedule, named_model(agents[schedule.agent], schedule.model)) for schedule in read]
+    gate = Gate(read_limits(Path(limits))) if limits is not None else None
     screen = LiveScreen()
     models: dict[tuple[str, str | None], tuple[Agent, Model]] = {}
 
@@ -127,7 +130,7 @@ def worker(
             await work(crew, pace, stop, timed)
 
     with opened(settings.store, create=True) as store:
-        crew = Crew(store, agents, told, model_of, tries_max)
+        crew = Crew(store, agents, told, model_of, tries_max, gate)
         place = f"{socket.gethostname()}:{os.getpid()}"
         tell(f"Worker {place} runs {', '.join(agents)}, {pace.at_once} at once. Ctrl-C or SIGTERM stops it.")
         asyncio.run(until_stopped())

@@ -11,6 +11,8 @@ from uuid import UUID
 from tachograph.adapters.approving import load_approval
 from tachograph.adapters.deciding import Office
 from tachograph.adapters.effecting import pick_up
+from tachograph.adapters.limiting import Gate
+from tachograph.adapters.loading import load
 from tachograph.adapters.ownership import abandoned, is_this_process
 from tachograph.adapters.running import resume
 from tachograph.adapters.world import SystemClock, SystemIds
@@ -81,6 +83,7 @@ class Crew:
         agents: By name. Runs of others are never given to this worker.
         told: Hears what became of each run.
         model_of: Gives an agent and who answers it, for the beginning of a run.
+        gate: Where its runs' calls wait, so that all of them keep to the limits.
         tries_max: Tries without coming further after which a run is set aside.
     """
 
@@ -89,6 +92,7 @@ class Crew:
     told: Callable[[Worked], object]
     model_of: ModelOf = own_model
     tries_max: int = 5
+    gate: Gate | None = None
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=SystemIds)
 
@@ -157,13 +161,16 @@ class Crew:
                 store=self.store,
                 actor=WORKER,
                 reason=reason,
+                version=state.version,
+                gate=self.gate,
                 clock=self.clock,
                 ids=self.ids,
             )
         except RunClosed:
             return None
         except RunTakenOver:
-            self.told(Worked("run", run_id, name, "taken_over", tried=tried))
+            if await asyncio.to_thread(self._had, run_id):  # Not where another worker was first.
+                self.told(Worked("run", run_id, name, "taken_over", tried=tried))
             return None
         except RunInDoubt as exc:
             again_at = self.clock.now() + LOOK_AGAIN
@@ -200,6 +207,9 @@ class Crew:
         await self._pass_on(state, ASIDE, reason)
         name = state.started.agent
         self.told(Worked("run", state.run_id, name, "set_aside", reason=reason, tried=self.tries_max))
+
+    def _had(self, run_id: UUID) -> bool:
+        return any(is_this_process(event.owner) for event in load(self.store, run_id).resumed)
 
     async def _pass_on(self, state: RunState, owner: str, reason: str) -> None:
         """Record whose the run is from here on, unless it is somebody else's already."""

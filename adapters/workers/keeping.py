@@ -13,6 +13,7 @@ from procrastinate.jobs import Job
 from tachograph.adapters.stores.postgres_server import Datastore
 from tachograph.adapters.workers.jobs import TASKS, defer_anew, replace_job
 from tachograph.adapters.workers.leftovers import Leftovers
+from tachograph.domain.errors import StoreError
 from tachograph.domain.ports import Clock
 
 LOOK_THROUGH_EVERY_S: Final = 60
@@ -68,7 +69,12 @@ class Keeper:
             replace_job(connection, job)
 
     async def _put_in_leftovers(self) -> None:
-        found = await asyncio.to_thread(self._leftovers.abandoned, self._clock.now())
+        try:
+            found = await asyncio.to_thread(self._leftovers.abandoned, self._clock.now())
+        except (
+            StoreError
+        ):  # A view that is held or rebuilt; a database that is gone is noticed by heartbeats.
+            return
         if not found:
             return
         busy = {job.lock for job in await self._app.job_manager.list_jobs_async(status="doing")}

@@ -73,6 +73,22 @@ class TestStopping:
         assert till.worker("--until-empty").communicate(timeout=20)[0] == f"{run_id} answered\n"
         assert kinds(till, run_id).count("model_turn") == 2
 
+    def test_whoever_takes_its_time_to_stop_is_not_taken_for_dead(
+        self, postgres_till: Processes, postgres_schema_url: str
+    ) -> None:
+        till = postgres_till
+        run_id = till.submit("waits")
+        worker = till.worker("--dead-after", "1", "--grace", "60")
+        till.until_waiting()
+        worker.terminate()
+        other = till.worker("--dead-after", "1")
+        time.sleep(3)
+        till.go()
+        assert till.line_of(worker) == f"{run_id} answered\n"
+        assert "run_resumed" not in kinds(till, run_id)[2:]
+        other.terminate()
+        assert other.communicate(timeout=20)[0] == ""
+
     def test_a_second_signal_does_not_wait(self, till: Processes) -> None:
         till.submit("waits")
         worker = till.worker("--grace", "3600")
@@ -92,6 +108,16 @@ class TestStopping:
         worker.stdout.close()
         assert worker.wait(timeout=20) == 0
         assert runs(till) == dict.fromkeys(run_ids, ("ended", "answered"))
+
+
+class TestSeveral:
+    def test_each_run_is_done_by_one_of_them(self, till: Processes) -> None:
+        run_ids = submit_many(till, 60)
+        till.go()
+        workers = [till.worker("--until-empty") for _ in range(3)]
+        said = [line for worker in workers for line in worker.communicate(timeout=60)[0].splitlines()]
+        assert sorted(said) == sorted(f"{run_id} answered" for run_id in run_ids)
+        assert Counter(till.charges) == dict.fromkeys(run_ids, 1)
 
 
 class TestDying:

@@ -109,6 +109,14 @@ class TestPostgres:
             asyncio.run(requeue(run_id, "hurry", store=shop.store))
         assert len(shop.history(run_id)) == 1
 
+    def test_behind_a_transaction_pooler_nobody_listens(self, postgres_schema_url: str) -> None:
+        """No pooler is in between here: what the parameter leaves out is not needed."""
+        store = open_store(f"{postgres_schema_url}&pooler=transaction")
+        shop = Shop(store)
+        run_id = shop.submits()
+        assert [worked.id for worked in shop.works()] == [run_id]
+        store.close()
+
     def test_a_run_that_was_cancelled_ends_its_job(
         self, shop: Shop, database: "psycopg.Connection[Any]"
     ) -> None:
