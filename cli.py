@@ -410,6 +410,55 @@ def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int
     return records.import_files(settings, format_name, files)
 
 
+@main.group()
+def export() -> None:
+    """Hand the record on to other programs."""
+
+
+_to_option = click.option(
+    "--to", metavar="FILE|URL", required=True, help="A file, an OTLP/HTTP endpoint, or - for standard output."
+)
+_after_option = click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    metavar="POSITION",
+    default=0,
+    help="What was recorded past this position alone, as an export before has told it.",
+)
+_content_option = click.option(
+    "--content", is_flag=True, help="Also what was said, asked for and returned: it can be personal."
+)
+
+
+@export.command("otel")
+@_to_option
+@_after_option
+@_content_option
+@pass_settings
+def export_otel(settings: Settings, to: str, after: int, content: bool) -> int:
+    """
+    Export spans in OpenTelemetry's conventions for generative AI: a run, its turns, calls, approvals.
+
+    Ids come from the record, so the same export again gives the same spans. A span is exported with the
+    event that ends it. Exit code 1 if an event can't be read.
+    """
+    from tachograph.adapters.screen import exporting
+
+    return exporting.spans(settings, "otel", to, after, content=content)
+
+
+@export.command("openinference")
+@_to_option
+@_after_option
+@_content_option
+@pass_settings
+def export_openinference(settings: Settings, to: str, after: int, content: bool) -> int:
+    """Export the same spans in the conventions of OpenInference, as tools such as Phoenix read them."""
+    from tachograph.adapters.screen import exporting
+
+    return exporting.spans(settings, "openinference", to, after, content=content)
+
+
 @main.command()
 @click.argument("name", metavar="NAME")
 @pass_settings
