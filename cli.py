@@ -460,6 +460,21 @@ def export_openinference(settings: Settings, to: str, after: int, content: bool)
 
 
 @main.command()
+@click.option(
+    "--serve",
+    "address",
+    metavar="[HOST:]PORT",
+    help="Serve them to be scraped, to this machine alone unless a host is named, until Ctrl-C.",
+)
+@pass_settings
+def metrics(settings: Settings, address: str | None) -> int:
+    """Print metrics of the record for Prometheus: runs, turns, tokens, cost, errors, calls in doubt, lag."""
+    from tachograph.adapters.screen import metering
+
+    return metering.once(settings) if address is None else metering.serve(settings, address)
+
+
+@main.command()
 @click.argument("name", metavar="NAME")
 @pass_settings
 def new(settings: Settings, name: str) -> int:
