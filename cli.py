@@ -79,9 +79,20 @@ _trace_option = click.option("--trace", metavar="ID", help="Of this trace alone.
 @click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--store", metavar="URL", envvar="TACHOGRAPH_STORE", help=STORE_HELP)
 @click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@click.option(
+    "--log",
+    type=click.Choice(["json"]),
+    envvar="TACHOGRAPH_LOG",
+    help="Log each recorded event as a line of JSON on standard error. Default: $TACHOGRAPH_LOG.",
+)
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve metrics of this process to Prometheus while it runs: how long appends take.",
+)
 @click.version_option(package_name="tachograph", prog_name="tachograph", help="Print the version.")
 @click.pass_context
-def main(ctx: click.Context, store: str | None, as_json: bool) -> None:
+def main(ctx: click.Context, store: str | None, as_json: bool, log: str | None, metrics: str | None) -> None:
     """
     Run LLM agents, record every step, and rebuild a run from its record alone.
 
@@ -90,6 +101,14 @@ def main(ctx: click.Context, store: str | None, as_json: bool) -> None:
     """
     named = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
     ctx.obj = Settings(store or STORE_DEFAULT, as_json, named)
+    if log is not None:
+        from tachograph.adapters.screen import log_lines
+
+        ctx.with_resource(log_lines.json_on_standard_error())
+    if metrics is not None:
+        from tachograph.adapters.screen import metering
+
+        ctx.with_resource(metering.of_this_process(metrics))
 
 
 @main.command()

@@ -1,4 +1,4 @@
-"""What `metrics` does: print a store's metrics once, or serve them to be scraped."""
+"""What `metrics` and `--metrics` do: print a store's metrics, serve them, or those of this process."""
 
 import re
 import threading
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from tachograph.adapters.exporters.append_latency import append_latency
 from tachograph.adapters.exporters.prometheus import StoreMetrics
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import opened
 from tachograph.adapters.screen.commands import FINE, Settings, tell
 from tachograph.adapters.screen.failures import explain
 from tachograph.adapters.screen.output import Screen
+from tachograph.domain.errors import ExtraMissing
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -59,6 +61,20 @@ def serve(settings: Settings, address: str) -> int:
         tell(f"Metrics are served on http://{host}:{bound}/metrics until Ctrl-C.")
         threading.Event().wait()
     return FINE
+
+
+@contextmanager
+def of_this_process(address: str) -> Iterator[None]:
+    """Serve what this process itself measures, for as long as this lasts."""
+    host, port = address_of(address)
+    try:
+        from prometheus_client import CollectorRegistry
+    except ImportError as exc:
+        raise ExtraMissing("metrics") from exc
+    registry = CollectorRegistry()
+    with append_latency(registry), served(registry, host, port) as bound:
+        tell(f"Metrics of this process are served on http://{host}:{bound}/metrics.")
+        yield
 
 
 @contextmanager
