@@ -63,8 +63,8 @@ def _counts(placed: Placed) -> Iterator[tuple[str, str, int]]:
             yield "runs_started", "", 1
         case Terminal() as terminal:
             yield "runs_ended", terminal.outcome, 1
-            if terminal.reason is not None:
-                yield "runs_blocked", terminal.reason, 1
+            if terminal.outcome == "blocked":
+                yield "runs_blocked", terminal.reason or "", 1
         case ModelTurn() as turn if not placed.shared:
             yield from _of_turn(turn)
         case ToolCall() as call if not placed.shared:

@@ -288,6 +288,13 @@ class TestIds:
             assert written.isprintable()
             assert json.loads(written)
 
+    def test_every_store_gives_the_same_spans(self, store: EventStore) -> None:
+        in_memory = MemoryEventStore()
+        for kept in (store, in_memory):
+            append(kept, RUN, refund_run())
+            append(kept, run_id(2), [started("trace-2", continues=RUN), turn(1), result("1.1"), ended()])
+        assert spans(store, content=True) == spans(in_memory, content=True)
+
 
 class TestTables:
     def test_every_name_is_one_of_the_conventions(self) -> None:
