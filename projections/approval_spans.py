@@ -4,6 +4,8 @@ Spans of approvals: the wait for people, from the asking to the decision, and th
 Nothing of them is personal: who decided, and why, stays in the record.
 """
 
+from typing import Final
+
 from tachograph.domain.approvals.approval import ApprovalState
 from tachograph.domain.approvals.events import (
     ApprovalDenied,
@@ -22,6 +24,9 @@ from tachograph.projections.span import (
     started_before,
     trace_id_of,
 )
+
+ENDS_SOMETHING: Final = (ApprovalGranted, ApprovalDenied, ApprovalExpired, ApprovalExecuted)
+_REFUSED_MAX: Final = 100
 
 
 def approval_span(entry: Recorded, state: ApprovalState) -> Span | None:
@@ -74,7 +79,7 @@ def approval_span(entry: Recorded, state: ApprovalState) -> Span | None:
 def _while_waiting(state: ApprovalState) -> tuple[Happened, ...]:
     """Return what happened to an approval before it was decided, without who did it."""
     moments = [Happened("vote", nanoseconds(each.recorded_at), {}) for each in state.votes]
-    for refused in state.refused:
+    for refused in state.refused[:_REFUSED_MAX]:
         moments.append(Happened("refused", nanoseconds(refused.recorded_at), {"code": refused.code}))
     if state.escalated is not None:
         moments.append(Happened("escalated", nanoseconds(state.escalated.recorded_at), {}))

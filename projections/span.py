@@ -89,6 +89,14 @@ class Span:
     arguments: str | None = None
     output: str | None = None
 
+    @property
+    def content_size(self) -> int:
+        """How many characters its content has."""
+        said = (*self.said_in, *self.said_out)
+        texts = [message.text or "" for message in said]
+        texts += [call.arguments for message in said for call in message.calls]
+        return sum(map(len, (*texts, self.arguments or "", self.output or "", self.error_message or "")))
+
 
 def trace_id_of(tenant: str, trace_id: str) -> str:
     """

@@ -33,6 +33,7 @@ from tachograph.projections.span import (
 )
 
 CONTENT_MAX: Final = 65_536
+LISTED_MAX: Final = 100  # Messages of a run's input, and calls of a turn, that content shows.
 _INVENTED: Final = ("unknown_tool", "empty_tool_name")  # The name is the model's own, and no tool's.
 
 
@@ -101,7 +102,6 @@ def run_span(
     if origin.source_format is not None:
         facts["source"] = plain(origin.source_format)
     start_ns = nanoseconds(origin.started_at)
-    answer = AskedFor(event.call_key or "", plain(event.tool or ""), _clipped(event.arguments or ""))
     return Span(
         trace_id=origin.trace_id,
         span_id=span_id_of(entry.run_id, 1),
@@ -114,7 +114,7 @@ def run_span(
         error=plain(event.reason or event.outcome) if event.outcome == "blocked" else None,
         links=links,
         said_in=input,
-        said_out=(Said("assistant", None, (answer,)),) if input and event.tool else (),
+        said_out=_answer(event) if input else (),
     )
 
 
@@ -133,7 +133,14 @@ def step_span(entry: Recorded, origin: Origin, *, content: bool) -> Span | None:
 
 def input_of(started: RunStarted) -> tuple[Said, ...]:
     """Return what was said to a run."""
-    return tuple(Said(message.role, _clipped(message.content)) for message in started.input)
+    return tuple(Said(message.role, _clipped(message.content)) for message in started.input[:LISTED_MAX])
+
+
+def _answer(end: Terminal) -> tuple[Said, ...]:
+    if end.tool is None:
+        return ()
+    call = AskedFor(end.call_key or "", plain(end.tool), _clipped(end.arguments or ""))
+    return (Said("assistant", None, (call,)),)
 
 
 def _turn_span(entry: Recorded, turn: ModelTurn, origin: Origin, *, content: bool) -> Span:
@@ -158,9 +165,10 @@ def _turn_span(entry: Recorded, turn: ModelTurn, origin: Origin, *, content: boo
         facts["cost_usd"] = _finite(turn.cost_usd)
     end_ns = nanoseconds(turn.recorded_at)
     calls = tuple(
-        AskedFor(call.call_key, plain(call.name), _clipped(call.arguments or "")) for call in turn.calls
+        AskedFor(call.call_key, plain(call.name), _clipped(call.arguments or ""))
+        for call in (turn.calls[:LISTED_MAX] if content else ())
     )
-    text = _clipped(turn.text) if turn.text else None
+    text = _clipped(turn.text) if turn.text and content else None
     return Span(
         trace_id=origin.trace_id,
         span_id=span_id_of(entry.run_id, entry.version),

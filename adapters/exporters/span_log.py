@@ -11,7 +11,7 @@ from tachograph.domain.definitions import AgentDefined
 from tachograph.domain.errors import CorruptRun
 from tachograph.domain.events import Entry, ModelTurn, Recorded, RunStarted, Terminal
 from tachograph.domain.ports import EventStore
-from tachograph.projections.approval_spans import approval_span
+from tachograph.projections.approval_spans import ENDS_SOMETHING, approval_span
 from tachograph.projections.span import Link, Said, Span, span_id_of
 from tachograph.projections.spans import Origin, input_of, origin_of, run_span, step_span
 
@@ -76,6 +76,8 @@ class SpanLog:
         if isinstance(event, AgentDefined):
             return None
         if isinstance(event, ApprovalEvent):
+            if not isinstance(event, ENDS_SOMETHING):
+                return None
             so_far = self._store.read(entry.run_id, up_to=entry.version)
             return approval_span(entry, fold_approval(entry.run_id, so_far))
         origin = self._origin(entry.run_id)

@@ -22,6 +22,7 @@ from tachograph.projections.span import Span
 
 STANDARD_OUTPUT: Final = "-"
 SPANS_AT_ONCE: Final = 100
+CHARACTERS_AT_ONCE: Final = 4_000_000  # Of content; collectors refuse requests that are too large.
 _ENDPOINT: Final = ("http://", "https://")
 
 Write = Callable[[Sequence[Span]], object]
@@ -36,8 +37,8 @@ def spans(settings: Settings, form: str, to: str, after: int, *, content: bool) 
         with _writer(to, convention) as write, progress(f"export {form}") as shown:
             try:
                 for batch in log.batches(after, shown):
-                    for first in range(0, len(batch.spans), SPANS_AT_ONCE):
-                        write(batch.spans[first : first + SPANS_AT_ONCE])
+                    for portion in _portions(batch.spans):
+                        write(portion)
                     position, unreadable = batch.position, unreadable + batch.unreadable
                     written += len(batch.spans)
             except (NotSent, KeyboardInterrupt):
@@ -46,6 +47,20 @@ def spans(settings: Settings, form: str, to: str, after: int, *, content: bool) 
                 raise
     _print(settings, form, to, after, position, written, unreadable)
     return NO if unreadable else FINE
+
+
+def _portions(spans: Sequence[Span]) -> Iterator[list[Span]]:
+    portion: list[Span] = []
+    characters = 0
+    for span in spans:
+        size = span.content_size
+        if portion and (len(portion) >= SPANS_AT_ONCE or characters + size > CHARACTERS_AT_ONCE):
+            yield portion
+            portion, characters = [], 0
+        portion.append(span)
+        characters += size
+    if portion:
+        yield portion
 
 
 def _print(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,8 +14,19 @@ import pytest
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # no types
 
 from tachograph import open_store
+from tachograph.domain.events import CallRequest, Event
 from tachograph.tests.cli.program import PROGRAM, Call, call_program
-from tachograph.tests.read_side.stories import append, append_foreign, fill, refund_run, run_id
+from tachograph.tests.read_side.stories import (
+    append,
+    append_foreign,
+    ended,
+    failure,
+    fill,
+    refund_run,
+    run_id,
+    started,
+    turn,
+)
 
 from .receiver import Receiver
 
@@ -138,6 +150,51 @@ class TestToAFile:
         assert pipe.stderr is not None
         assert pipe.stderr.read() == b""
         pipe.stderr.close()
+
+
+class TestHostile:
+    @pytest.mark.parametrize("form", ["otel", "openinference"])
+    def test_any_text_at_any_place_arrives_and_breaks_nothing(
+        self, call: Call, store: Path, shared_data: Path, form: str
+    ) -> None:
+        corpus = json.loads((shared_data / "vectors" / "hostile_strings.json").read_text(encoding="utf-8"))
+        texts = [text for kind, of_kind in corpus.items() if kind != "source" for text in of_kind]
+        opened = open_store("sqlite:///hostile.db")
+        for number, text in enumerate(texts, start=1):
+            said = text.encode("utf-8", "replace").decode()
+            asked = turn(1, model_asked=said, model_answered=said, text=said, response_id=said, error=said)
+            failed = failure("1.1", name=said, message=said)
+            append(
+                opened, run_id(number), [started(agent=said), asked, failed, ended("blocked", reason=said)]
+            )
+        opened.close()
+        words = ("export", form, "--content", "--store", "sqlite:///hostile.db", "--to")
+        with Receiver().listening() as receiver:
+            assert call(*words, receiver.url).code == 0
+        assert call(*words, "x.jsonl").code == 0
+        assert re.fullmatch(r"[ -~\n]*", (store / "x.jsonl").read_text())
+        written = spans_of(store / "x.jsonl")
+        assert len(written) == len(receiver.spans) == 3 * len(texts)
+        assert all(span.name.isprintable() and len(span.name) < 250 for span in receiver.spans)
+        messages = {span.status.message for span in receiver.spans}
+        assert messages >= {text.encode("utf-8", "replace").decode() for text in texts}
+
+    def test_a_turn_too_large_for_a_request_is_cut_and_does_not_stop_the_export(
+        self, call: Call, store: Path
+    ) -> None:
+        opened = open_store("sqlite:///large.db")
+        calls = tuple(
+            CallRequest(call_key=f"1.{number}", name="x", arguments="\u6771" * 70_000)
+            for number in range(1, 1_200)
+        )
+        story: list[Event] = [started(), turn(1).model_copy(update={"calls": calls}), ended()]
+        append(opened, run_id(1), story)
+        opened.close()
+        with Receiver().listening() as receiver:
+            told = call("export", "otel", "--content", "--to", receiver.url, "--store", "sqlite:///large.db")
+        assert told.code == 0, told.err
+        assert len(receiver.spans) == 2
+        assert max(map(len, receiver.bodies)) < 32_000_000
 
 
 class TestToAnEndpoint:
