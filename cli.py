@@ -83,9 +83,20 @@ _trace_option = click.option("--trace", metavar="ID", help="Of this trace alone.
 @click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--store", metavar="URL", envvar="TACHOGRAPH_STORE", help=STORE_HELP)
 @click.option("--json", "as_json", is_flag=True, help=JSON_HELP)
+@click.option(
+    "--log",
+    type=click.Choice(["json"]),
+    envvar="TACHOGRAPH_LOG",
+    help="Log each recorded event as a line of JSON on standard error. Default: $TACHOGRAPH_LOG.",
+)
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Serve metrics of this process to Prometheus while it runs: how long appends take.",
+)
 @click.version_option(package_name="tachograph", prog_name="tachograph", help="Print the version.")
 @click.pass_context
-def main(ctx: click.Context, store: str | None, as_json: bool) -> None:
+def main(ctx: click.Context, store: str | None, as_json: bool, log: str | None, metrics: str | None) -> None:
     """
     Run LLM agents, record every step, and rebuild a run from its record alone.
 
@@ -94,6 +105,14 @@ def main(ctx: click.Context, store: str | None, as_json: bool) -> None:
     """
     named = ctx.get_parameter_source("store") is click.core.ParameterSource.COMMANDLINE
     ctx.obj = Settings(store or STORE_DEFAULT, as_json, named)
+    if log is not None:
+        from tachograph.adapters.screen import log_lines
+
+        ctx.with_resource(log_lines.json_on_standard_error())
+    if metrics is not None:
+        from tachograph.adapters.screen import metering
+
+        ctx.with_resource(metering.of_this_process(metrics))
 
 
 @main.command()
@@ -530,6 +549,70 @@ def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int
     from tachograph.adapters.screen import records
 
     return records.import_files(settings, format_name, files)
+
+
+@main.group()
+def export() -> None:
+    """Hand the record on to other programs."""
+
+
+_to_option = click.option(
+    "--to", metavar="FILE|URL", required=True, help="A file, an OTLP/HTTP endpoint, or - for standard output."
+)
+_after_option = click.option(
+    "--after",
+    type=click.IntRange(min=0),
+    metavar="POSITION",
+    default=0,
+    help="What was recorded past this position alone, as an export before has told it.",
+)
+_content_option = click.option(
+    "--content", is_flag=True, help="Also what was said, asked for and returned: it can be personal."
+)
+
+
+@export.command("otel")
+@_to_option
+@_after_option
+@_content_option
+@pass_settings
+def export_otel(settings: Settings, to: str, after: int, content: bool) -> int:
+    """
+    Export spans in OpenTelemetry's conventions for generative AI: a run, its turns, calls, approvals.
+
+    Ids come from the record, so the same export again gives the same spans. A span is exported with the
+    event that ends it. Exit code 1 if an event can't be read.
+    """
+    from tachograph.adapters.screen import exporting
+
+    return exporting.spans(settings, "otel", to, after, content=content)
+
+
+@export.command("openinference")
+@_to_option
+@_after_option
+@_content_option
+@pass_settings
+def export_openinference(settings: Settings, to: str, after: int, content: bool) -> int:
+    """Export the same spans in the conventions of OpenInference, as tools such as Phoenix read them."""
+    from tachograph.adapters.screen import exporting
+
+    return exporting.spans(settings, "openinference", to, after, content=content)
+
+
+@main.command()
+@click.option(
+    "--serve",
+    "address",
+    metavar="[HOST:]PORT",
+    help="Serve them to be scraped, to this machine alone unless a host is named, until Ctrl-C.",
+)
+@pass_settings
+def metrics(settings: Settings, address: str | None) -> int:
+    """Print metrics of the record for Prometheus: runs, turns, tokens, cost, errors, calls in doubt, lag."""
+    from tachograph.adapters.screen import metering
+
+    return metering.once(settings) if address is None else metering.serve(settings, address)
 
 
 @main.command()

@@ -29,7 +29,8 @@ Merge = Literal["first", "last", "sum"]
 
 class Placed(NamedTuple):
     """
-    An event and where it belongs. `trace_id` and `tenant` are those that its run started with.
+    An event and where it belongs. `trace_id`, `tenant` and `agent` are those that its run started with;
+    `shared`: it was taken over from the run that this one was forked from.
 
     Only a projection that shows what can't be read gets an entry without an event (`why` says why it
     has none), or one whose run's beginning can't be read (trace and tenant None).
@@ -44,6 +45,8 @@ class Placed(NamedTuple):
     recorded_at: str | None
     event: Event | None
     why: str | None = None
+    agent: str | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

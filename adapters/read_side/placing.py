@@ -1,4 +1,4 @@
-"""The log in batches, each event with the trace and the tenant that its run or approval started with."""
+"""The log in batches, each event with the trace, tenant and agent that its run or approval started with."""
 
 from typing import Final, NamedTuple
 
@@ -15,6 +15,8 @@ class _Origin(NamedTuple):
     run_id: str
     trace_id: str | None
     tenant: str | None
+    agent: str | None = None
+    shared_to: int = 1
 
 
 class PlacedLog:
@@ -41,11 +43,14 @@ class PlacedLog:
         return [self._placed(entry) for entry in entries]
 
     def _placed(self, entry: Entry) -> Placed:
-        run_id, trace_id, tenant = self._origins.get(entry.run_id.int) or self._origin(entry)
+        origin = self._origins.get(entry.run_id.int) or self._origin(entry)
+        run_id, trace_id, tenant, agent, shared_to = origin
         if isinstance(entry, Recorded):
             event = entry.event
             at = time_text(event.recorded_at)
-            return Placed(entry.position, run_id, entry.version, event.kind, trace_id, tenant, at, event)
+            shared = 1 < entry.version <= shared_to
+            place = (entry.position, run_id, entry.version, event.kind, trace_id, tenant, at)
+            return Placed(*place, event, None, agent, shared)
         return Placed(
             entry.position, run_id, entry.version, entry.kind, trace_id, tenant, None, None, entry.why
         )
@@ -56,10 +61,12 @@ class PlacedLog:
         else:
             first = next(iter(self._store.read(entry.run_id, up_to=1)), None)
         if isinstance(first, Recorded) and isinstance(first.event, RunStarted):
-            context = first.event.context
-            origin = _Origin(str(entry.run_id), context.trace_id, context.tenant)
+            started, context = first.event, first.event.context
+            shared_to = started.fork.version if started.fork else 1
+            origin = _Origin(str(entry.run_id), context.trace_id, context.tenant, started.agent, shared_to)
         elif isinstance(first, Recorded) and isinstance(first.event, ApprovalRequested):
-            origin = _Origin(str(entry.run_id), first.event.trace_id, first.event.tenant)
+            asked = first.event
+            origin = _Origin(str(entry.run_id), asked.trace_id, asked.tenant, asked.agent)
         else:
             origin = _Origin(str(entry.run_id), None, None)
         if len(self._origins) >= self._runs_known_max:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from tachograph.adapters.read_side import generations, quarantine, queries
+from tachograph.adapters.read_side import counting, generations, quarantine, queries
 from tachograph.adapters.read_side.database import Database
 from tachograph.adapters.read_side.errors import BuiltByNewerRelease, UnknownProjection, ViewOutdated
 from tachograph.adapters.read_side.placing import PlacedLog
@@ -13,6 +13,7 @@ from tachograph.adapters.read_side.quarantine import Quarantined
 from tachograph.adapters.read_side.runner import Progress, Runner
 from tachograph.domain.ports import Clock, EventStore
 from tachograph.projections.approvals import APPROVALS
+from tachograph.projections.metrics import METRICS
 from tachograph.projections.plain import time_text
 from tachograph.projections.projection import Projection
 from tachograph.projections.runs import RUNS
@@ -169,6 +170,17 @@ class ReadSide:
         """
         self._check(TIMELINE.name)
         yield from queries.timeline(self._database, str(run_id))
+
+    def counts(self) -> list[counting.Count]:
+        """Return what was counted for monitoring, over all tenants, the oldest counts first."""
+        self._check(METRICS.name)
+        return counting.counts(self._database)
+
+    def in_doubt(self) -> dict[str, int]:
+        """Return how many calls have no outcome that is known, by their state: see `counting`."""
+        for projection in (RUNS, TIMELINE, APPROVALS):
+            self._check(projection.name)
+        return counting.in_doubt(self._database)
 
     def close(self) -> None:
         """Let go of what was opened for the read side; the store stays open."""

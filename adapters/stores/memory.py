@@ -9,6 +9,7 @@ import threading
 from collections.abc import Sequence
 from uuid import UUID
 
+from tachograph.adapters.stores.append_log import logged
 from tachograph.adapters.stores.mapper import entry_from, stored_bytes
 from tachograph.domain.errors import VersionConflict
 from tachograph.domain.events import Entry, Event
@@ -28,6 +29,7 @@ class MemoryEventStore:
         await self.append_together([Append(run_id, events, expected_version)])
         return expected_version + len(events)
 
+    @logged
     async def append_together(self, appends: Sequence[Append]) -> None:
         """Add events to several runs, all or none; see the port."""
         rows = [

@@ -13,6 +13,7 @@ from eventsourcing.persistence import IntegrityError, Mapper, StoredEvent
 from eventsourcing.utils import Environment, EnvType
 
 from tachograph.adapters.collector import collector_paused
+from tachograph.adapters.stores.append_log import logged
 from tachograph.adapters.stores.group_commit import RETRY_S, GroupCommit, Part
 from tachograph.adapters.stores.mapper import EventMapper, entry_from
 from tachograph.adapters.stores.rows import RowRecorder
@@ -60,6 +61,7 @@ class RecordedEventStore:
         await self.append_together([Append(run_id, events, expected_version)])
         return expected_version + len(events)
 
+    @logged
     async def append_together(self, appends: Sequence[Append]) -> None:
         """Add events to several runs, all or none; see the port."""
         self._check_usable()

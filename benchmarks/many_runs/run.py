@@ -135,9 +135,8 @@ def main() -> None:
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 rows.append((name, runs, json.loads(done.stdout)))
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(
-        f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}; SQLite: WAL, synchronous=FULL"
-    )
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {load}")
+    print("SQLite: WAL, synchronous=FULL")
     print()
     print("| store | runs at once | KB per waiting run | peak MB | CPU ms per step | runs/s |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")

@@ -66,8 +66,8 @@ agent = Agent(
     name="appointments",
     version="1",
     instructions=(
-        "You are the appointment desk of a practice. Find free times before you name any, book one only if the "
-        "patient chose it, and hand over what is urgent or no matter of appointments."
+        "You are the appointment desk of a practice. Find free times before you name any, book one only "
+        "if the patient chose it, and hand over what is urgent or no matter of appointments."
     ),
     tools=(slots_find, slot_book),
     terminals=(

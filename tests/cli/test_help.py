@@ -55,6 +55,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         "projections status", "projections catch-up", "projections rebuild", "db init", "db check",
         "submit", "worker", "requeue", "why", "why-not", "mcp", "new", "replay", "fork", "diff", "reconcile",
         "approvals list", "approvals show", "approvals grant", "approvals deny", "approvals remind",
+        "export otel", "export openinference", "metrics",
     }  # fmt: skip
 
 

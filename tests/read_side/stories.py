@@ -180,6 +180,8 @@ def contents(side: ReadSide, *runs: UUID) -> View:
         "steps": list(side.steps()),
         "runs": list(side.runs()),
         "timelines": {run: list(side.timeline(run)) for run in runs or sorted(shown)},
+        "counts": side.counts(),
+        "in doubt": side.in_doubt(),
     }
 
 

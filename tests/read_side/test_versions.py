@@ -29,11 +29,18 @@ class TestVersions:
         assert newer.catch_up() == 12 + 36
         assert [(each.name, each.version, each.generation) for each in newer.status()] == [
             ("approvals", 1, 1),
+            ("metrics", 1, 1),
             ("runs", 1, 1),
             ("step_counts", 2, 2),
             ("timeline", 1, 1),
         ]
-        assert physical_tables(database_url) == {"approvals_g1", "runs_g1", "step_counts_g2", "timeline_g1"}
+        assert physical_tables(database_url) == {
+            "approvals_g1",
+            "metric_counts_g1",
+            "runs_g1",
+            "step_counts_g2",
+            "timeline_g1",
+        }
         assert query(database_url, "SELECT sum(runs) FROM step_counts WHERE note IS NULL") == [(6,)]
         with pytest.raises((sqlite3.Error, psycopg.Error)):
             query(database_url, "SELECT * FROM step_count_outcomes")
