@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from tachograph import open_store
@@ -106,11 +108,46 @@ class TestFailures:
     def test_a_tool_that_ends_the_process_does_not_end_the_worker(self, shop: Shop) -> None:
         agent = clerk(*LEAVES)
         left, fine = shop.submits(agent, priority=1), shop.submits(agent)
-        done = shop.works(agent)
+        done = shop.works(agent, at_once=1)
         assert [(worked.id, worked.result, worked.reason) for worked in done] == [
             (left, "failed", "SystemExit: 7"),
             (fine, "failed", "SystemExit: 7"),
         ]
+
+    def test_a_run_whose_record_can_not_go_on_does_not_keep_the_others_from_it(
+        self, postgres_schema_url: str
+    ) -> None:
+        store = open_store(postgres_schema_url)
+        shop = Shop(store)
+        stuck, fine = shop.submits(priority=1), shop.submits()
+        with psycopg.connect(postgres_schema_url, autocommit=True) as database:
+            database.execute(
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN RAISE EXCEPTION 'no end for it'; END $$"
+            )
+            database.execute(
+                f"CREATE TRIGGER refuse BEFORE INSERT ON stored_events FOR EACH ROW WHEN (NEW.topic ="
+                f" 'terminal' AND NEW.originator_id = '{stuck}') EXECUTE FUNCTION refuse()".encode()
+            )
+        done = {worked.id: worked for worked in shop.works(tries_max=1)}
+        assert (done[stuck].result, done[fine].result) == ("set_aside", "ended")
+        assert "no end for it" in str(done[stuck].reason)
+        store.close()
+
+    def test_a_run_that_can_not_be_read_is_said_and_left(self, sqlite_url: str) -> None:
+        store = open_store(sqlite_url)
+        shop = Shop(store)
+        odd, fine = shop.submits(priority=1), shop.submits()
+        with sqlite3.connect(sqlite_url.removeprefix("sqlite:///")) as database:
+            database.execute(
+                "INSERT INTO stored_events (originator_id, originator_version, topic, state)"
+                f" VALUES ('{odd.hex}', 2, 'nonsense', x'7b7d')"
+            )
+        assert [(worked.id, worked.result) for worked in shop.works(at_once=1)] == [
+            (odd, "unreadable"),
+            (fine, "ended"),
+        ]
+        store.close()
 
     def test_an_agent_without_a_model_has_its_tries_too(self, shop: Shop) -> None:
         run_id = shop.submits(clerk())
@@ -197,6 +234,11 @@ class TestWhatNobodyHas:
     def test_a_submitted_run_is_taken_over(self, shop: Shop, dead: str) -> None:
         run_id = self.begun_by(shop, dead, Queued())
         assert ids(shop.works()) == [run_id]
+
+    def test_it_goes_before_what_nobody_has_begun(self, shop: Shop, dead: str) -> None:
+        waiting = shop.submits(priority=1000)
+        begun = self.begun_by(shop, dead, Queued(priority=-1))
+        assert ids(shop.works(at_once=1)) == [begun, waiting]
 
     def test_one_of_a_living_process_is_left_alone(self, shop: Shop) -> None:
         self.begun_by(shop, f"{os.uname().nodename}:{os.getppid()}:0badcafe", Queued())
