@@ -24,15 +24,17 @@ from tachograph.adapters.workers.stopping import Stop
 from tachograph.adapters.workers.submitting import requeue
 from tachograph.adapters.workers.worker import work
 from tachograph.adapters.world import SystemIds
+from tachograph.domain.admission import Limit, Limits
 from tachograph.domain.approvals.definition import Approval
-from tachograph.domain.events import CallRequest, ModelTurn, RunResumed, RunStarted, ToolStarted
+from tachograph.domain.events import CallRequest, ModelTurn, RunResumed, RunStarted, ToolCall, ToolStarted
 from tachograph.domain.origins import ASIDE, QUEUE, Queued
 from tachograph.domain.ports import AskedCall, EventStore, ModelReply
 from tachograph.domain.queueing import LOOK_AGAIN
+from tachograph.domain.tools import tool
 from tachograph.tests.approvals.desk import ANN, Desk, paying
 from tachograph.tests.cli.program import owner_of_a_dead_process
 
-from .story import LEAVES, LOOKS_UP, SAYS_NOTHING, Shop, ask, clerk, in_an_hour
+from .story import LEAVES, LOOKS_UP, SAYS_NOTHING, Order, Shop, ask, clerk, in_an_hour
 
 
 def ids(done: list[Worked]) -> list[UUID]:
@@ -77,6 +79,27 @@ class TestRuns:
         mine, others = shop.submits(), shop.submits(other)
         assert ids(shop.works()) == [mine]
         assert ids(shop.works(other)) == [others]
+
+    def test_their_calls_keep_to_the_limits_of_the_worker(self, shop: Shop) -> None:
+        at_work: list[int] = []
+
+        @tool(effect="read")
+        async def count(order: Order) -> int:
+            """Count who is here at the same time."""
+            at_work.append(1)
+            await asyncio.sleep(0.01)
+            here = len(at_work)
+            at_work.pop()
+            return here
+
+        agent = clerk(ask("count"), ask("answer_user"), tools=(count,))
+        run_ids = [shop.submits(agent) for _ in range(6)]
+        shop.works(agent, limits=Limits(tools={"count": Limit(at_once=2)}))
+        outputs = [
+            event.output for id in run_ids for event in shop.history(id) if isinstance(event, ToolCall)
+        ]
+        assert len(outputs) == 6
+        assert max(outputs) == "2"
 
 
 class TestFailures:
