@@ -4,10 +4,10 @@ How the cost of an append, `show`, `why` and `steps` grows with the store.
     python benchmarks/growth.py [--events 10000,1000000,10000000] [--directory DIR]
 
 One SQLite file that grows to each of the sizes in turn: the bundled scenario `answered` is run once on the
-scripted model, and its rows are stored again and again under ids of their own, each run in a trace of its own.
-All views catch up, then each question is asked of runs spread over the whole file, after one that warms it up:
-`show` folds the run and reads its timeline, `why` explains it, `steps` counts the steps of its trace, `append`
-records the beginning of a new run, durably. Medians, and as ratios to the smallest store.
+scripted model, and its rows are stored again and again under ids of their own, each run in a trace of its
+own. All views catch up, then each question is asked of runs spread over the whole file, after one that warms
+it up: `show` folds the run and reads its timeline, `why` explains it, `steps` counts the steps of its trace,
+`append` records the beginning of a new run, durably. Medians, and as ratios to the smallest store.
 """
 
 import argparse

@@ -179,6 +179,7 @@ class TestHostile:
         messages = {span.status.message for span in receiver.spans}
         assert messages >= {text.encode("utf-8", "replace").decode() for text in texts}
 
+    @pytest.mark.slow
     def test_a_turn_too_large_for_a_request_is_cut_and_does_not_stop_the_export(
         self, call: Call, store: Path
     ) -> None:

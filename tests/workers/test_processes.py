@@ -21,6 +21,8 @@ from tachograph.domain.ports import EventStore
 
 from .processes import Processes, processes
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from tachograph.tests.conftest import PostgresServer
 
@@ -136,7 +138,6 @@ class TestDying:
             "run_started", "run_resumed", "model_turn", "run_resumed", "tool_call", "model_turn", "terminal",
         ]  # fmt: skip
 
-    @pytest.mark.slow
     def test_a_run_that_kills_its_workers_is_set_aside(self, till: Processes) -> None:
         poison, fine = till.submit("dies", "--priority", "1"), till.submit("waits")
         till.go()
@@ -177,7 +178,6 @@ class TestDying:
         store.close()
 
 
-@pytest.mark.slow
 class TestDatabase:
     def test_a_worker_whose_database_goes_away_ends_and_says_so(
         self, postgres_server: "PostgresServer", postgres_till: Processes
@@ -204,7 +204,6 @@ def takeovers(store: EventStore, run_id: str) -> int:
     return sum(isinstance(entry, Recorded) and isinstance(entry.event, RunResumed) for entry in entries)
 
 
-@pytest.mark.slow
 def test_two_of_four_workers_are_killed_and_every_run_ends(
     postgres_till: Processes, postgres_schema_url: str
 ) -> None:
