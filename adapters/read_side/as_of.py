@@ -1,0 +1,68 @@
+"""
+Queries of the facts as they stood at a position: what was recorded past it is as if it weren't there.
+
+A query names the views of auditors (`v_runs` ...), `entries` for every entry of the log (the timeline), and
+`span` for what was asked for: `span.since`, `span.until` (UTC, ISO 8601) and `span.tenant`, null for no limit.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from tachograph.adapters.read_side.database import Database
+from tachograph.projections.facts import FACTS
+from tachograph.projections.timeline import TIMELINE
+
+_SPAN: Final = """
+    WITH span AS (
+        SELECT CAST(%s AS TEXT) AS since, CAST(%s AS TEXT) AS until, CAST(%s AS TEXT) AS tenant,
+            CAST(%s AS BIGINT) AS position
+    )
+"""
+_THEN: Final = """{name} AS (
+    SELECT fact.* FROM {table} AS fact, span
+    WHERE fact.position <= span.position AND (span.tenant IS NULL OR fact.tenant = span.tenant)
+)"""
+_LAST: Final = """
+    SELECT position, recorded_at FROM timeline
+    WHERE position <= %s AND recorded_at IS NOT NULL ORDER BY position DESC LIMIT 1
+"""
+
+
+class Span(NamedTuple):
+    """
+    What a query is about.
+
+    Args:
+        since, until: From and before which time, UTC, ISO 8601 with six decimals; None: without limit.
+        tenant: None means all.
+    """
+
+    position: int
+    since: str | None = None
+    until: str | None = None
+    tenant: str | None = None
+
+
+def rows(database: Database, query: str, span: Span) -> list[tuple[Any, ...]]:
+    """Return the rows of a query as they stood at the span's position."""
+    parameters = (span.since, span.until, span.tenant, span.position)
+    with database.reading() as transaction:
+        return transaction.rows(f"{_PRELUDE}{query}", parameters)
+
+
+def recorded_at(database: Database, position: int) -> str | None:
+    """Return when the last readable event up to a position was recorded."""
+    with database.reading() as transaction:
+        return next((at for _, at in transaction.rows(_LAST, (position,))), None)
+
+
+def _prelude() -> str:
+    then = {table.name: f"{table.name}_then" for table in FACTS.tables}
+    parts = [_THEN.format(name=name, table=table) for table, name in then.items()]
+    parts.append(_THEN.format(name="entries", table=TIMELINE.tables[0].name))
+    names = then | {view.name: view.name for view in FACTS.views}
+    for view in FACTS.views:
+        parts.append(f"{view.name} ({', '.join(view.columns)}) AS ({view.query.format_map(names)})")
+    return ",\n".join([_SPAN.rstrip(), *parts]) + "\n"
+
+
+_PRELUDE: Final = _prelude()
