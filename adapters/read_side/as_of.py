@@ -2,9 +2,10 @@
 Queries of the facts as they stood at a position: what was recorded past it is as if it weren't there.
 
 A query names the views of auditors (`v_runs` ...), `entries` for every entry of the log (the timeline), and
-`span` for what was asked for: `span.since`, `span.until` (UTC, ISO 8601) and `span.tenant`, null for no limit.
+`span` for what was asked for: a time lies in the period if it is at or after `since` and before `until`.
 """
 
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from tachograph.adapters.read_side.database import Database
@@ -13,8 +14,8 @@ from tachograph.projections.timeline import TIMELINE
 
 _SPAN: Final = """
     WITH span AS (
-        SELECT CAST(%s AS TEXT) AS since, CAST(%s AS TEXT) AS until, CAST(%s AS TEXT) AS tenant,
-            CAST(%s AS BIGINT) AS position
+        SELECT COALESCE(CAST(%s AS TEXT), '') AS since, COALESCE(CAST(%s AS TEXT), '~') AS until,
+            CAST(%s AS TEXT) AS tenant, CAST(%s AS BIGINT) AS position
     )
 """
 _THEN: Final = """{name} AS (
@@ -43,10 +44,11 @@ class Span(NamedTuple):
 
 
 def rows(database: Database, query: str, span: Span) -> list[tuple[Any, ...]]:
-    """Return the rows of a query as they stood at the span's position."""
+    """Return the rows of a query as they stood at the span's position. Sums are integers, as counts are."""
     parameters = (span.since, span.until, span.tenant, span.position)
     with database.reading() as transaction:
-        return transaction.rows(f"{_PRELUDE}{query}", parameters)
+        found = transaction.rows(f"{_PRELUDE}{query}", parameters)
+    return [tuple(int(cell) if isinstance(cell, Decimal) else cell for cell in row) for row in found]
 
 
 def recorded_at(database: Database, position: int) -> str | None:
