@@ -12,19 +12,16 @@ from tachograph.adapters.read_side.database import Database
 from tachograph.projections.facts import FACTS
 from tachograph.projections.timeline import TIMELINE
 
-_SPAN: Final = """
-    WITH span AS (
-        SELECT COALESCE(CAST(%s AS TEXT), '') AS since, COALESCE(CAST(%s AS TEXT), '~') AS until,
-            CAST(%s AS TEXT) AS tenant, CAST(%s AS BIGINT) AS position
-    )
-"""
+_ASKED: Final = """
+    WITH span AS (SELECT COALESCE(CAST(%s AS TEXT), '') AS since, COALESCE(CAST(%s AS TEXT), '~') AS until),
+    asked AS (SELECT CAST(%s AS TEXT) AS tenant, CAST(%s AS BIGINT) AS position)"""
 _THEN: Final = """{name} AS (
-    SELECT fact.* FROM {table} AS fact, span
-    WHERE fact.position <= span.position AND (span.tenant IS NULL OR fact.tenant = span.tenant)
+    SELECT fact.* FROM {table} AS fact, asked
+    WHERE fact.position <= asked.position AND (asked.tenant IS NULL OR fact.tenant = asked.tenant)
 )"""
 _LAST: Final = """
-    SELECT position, recorded_at FROM timeline
-    WHERE position <= %s AND recorded_at IS NOT NULL ORDER BY position DESC LIMIT 1
+    SELECT MAX(recorded_at) FROM timeline
+    WHERE position <= %s AND run_id NOT IN (SELECT run_id FROM fact_starts WHERE source_format IS NOT NULL)
 """
 
 
@@ -52,9 +49,10 @@ def rows(database: Database, query: str, span: Span) -> list[tuple[Any, ...]]:
 
 
 def recorded_at(database: Database, position: int) -> str | None:
-    """Return when the last readable event up to a position was recorded."""
+    """Return the latest time recorded up to a position; what was imported has the times of its file."""
     with database.reading() as transaction:
-        return next((at for _, at in transaction.rows(_LAST, (position,))), None)
+        [[at]] = transaction.rows(_LAST, (position,))
+    return None if at is None else str(at)
 
 
 def _prelude() -> str:
@@ -64,7 +62,7 @@ def _prelude() -> str:
     names = then | {view.name: view.name for view in FACTS.views}
     for view in FACTS.views:
         parts.append(f"{view.name} ({', '.join(view.columns)}) AS ({view.query.format_map(names)})")
-    return ",\n".join([_SPAN.rstrip(), *parts]) + "\n"
+    return ",\n".join([_ASKED, *parts]) + "\n"
 
 
 _PRELUDE: Final = _prelude()

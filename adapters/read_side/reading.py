@@ -190,8 +190,9 @@ class ReadSide:
         return as_of.rows(self._database, query, span)
 
     def recorded_at(self, position: int) -> str | None:
-        """Return when the last readable event up to a position was recorded, UTC, ISO 8601."""
-        self._check(TIMELINE.name)
+        """Return the latest time recorded up to a position, UTC, ISO 8601: see `as_of`."""
+        for projection in (FACTS, TIMELINE):
+            self._check(projection.name)
         return as_of.recorded_at(self._database, position)
 
     def close(self) -> None:

@@ -30,25 +30,29 @@ _QUERY: Final = """
 """
 _SHOWN_APART: Final = frozenset({"amount", "currency"})
 _DIGEST_LENGTH: Final = 64
+_REQUEST: Final = "Request"
+_ASKED: Final = "Asked for"
+_WHY: Final = "Why"
+_DECISION: Final = "Decision"
 _COLUMNS: Final = (
-    Column("requested", "time"),
-    Column("approval"),
-    Column("run"),
-    Column("tenant"),
-    Column("agent"),
-    Column("tool"),
-    Column("subject"),
-    Column("amount", "amount"),
-    Column("currency"),
-    Column("why it was requested"),
-    Column("evidence"),
-    Column("policy"),
-    Column("status"),
-    Column("decided", "time"),
-    Column("after", "duration"),
-    Column("decided by"),
-    Column("reason"),
-    Column("effect"),
+    Column("requested", "time", _REQUEST),
+    Column("approval", "text", _REQUEST),
+    Column("run", "text", _REQUEST),
+    Column("tenant", "text", _REQUEST),
+    Column("agent", "text", _REQUEST),
+    Column("tool", "text", _ASKED),
+    Column("subject", "text", _ASKED),
+    Column("amount", "amount", _ASKED),
+    Column("currency", "text", _ASKED),
+    Column("why it was requested", "text", _WHY),
+    Column("evidence", "text", _WHY),
+    Column("policy", "text", _WHY),
+    Column("status", "text", _DECISION),
+    Column("decided", "time", _DECISION),
+    Column("after", "duration", _DECISION),
+    Column("decided by", "text", _DECISION),
+    Column("reason", "text", _DECISION),
+    Column("effect", "text", _DECISION),
 )
 _SUMS: Final = (
     Column("tool"),

@@ -1,8 +1,8 @@
 """
 All reports: names, titles, versions of their queries. Imports nothing, so that `--help` can list them.
 
-The sections of a report are made by the module of its name. A change that gives the same record another report
-is a new version.
+The sections of a report are made by the module of its name. A change that gives the same record another
+report is a new version.
 """
 
 from typing import Final, NamedTuple

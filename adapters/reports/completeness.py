@@ -1,93 +1,63 @@
 """Whether the log is whole: gaps, unfinished runs, pauses, clocks, and totals that don't add up."""
 
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from tachograph.adapters.reports.report import Column, Row, Section, figures
 from tachograph.adapters.reports.source import Source
 
-PAUSE_S: Final = 900
-_IN_PERIOD: Final = """
-    period AS (
-        SELECT run_id FROM entries, span GROUP BY run_id, since, until
-        HAVING COALESCE(MAX(recorded_at), since) >= since AND COALESCE(MIN(recorded_at), '') < until
-    )
-"""
+PAUSE_MS: Final = 900_000
 _STREAMS: Final = """
-    , {_IN_PERIOD}
-    SELECT COUNT(*), COUNT(DISTINCT e.run_id), SUM(CASE WHEN e.recorded_at IS NULL THEN 1 ELSE 0 END),
-        MIN(e.recorded_at), MAX(e.recorded_at), COUNT(DISTINCT e.tenant)
-    FROM entries AS e JOIN period ON period.run_id = e.run_id
-"""
-_GAPS: Final = f"""
-    , {_IN_PERIOD}
-    SELECT e.run_id, MAX(e.recorded_at), MAX(e.version), COUNT(*), MIN(e.version)
-    FROM entries AS e JOIN period ON period.run_id = e.run_id
-    GROUP BY e.run_id HAVING MAX(e.version) <> COUNT(*) OR MIN(e.version) <> 1 ORDER BY e.run_id
-"""
-_UNREADABLE: Final = f"""
-    , {_IN_PERIOD}
-    SELECT e.run_id, e.version, e.kind, e.position
-    FROM entries AS e JOIN period ON period.run_id = e.run_id WHERE e.recorded_at IS NULL ORDER BY e.position
-"""
-_OPEN: Final = """
-    SELECT r.run_id, MAX(e.recorded_at), r.agent, r.position
-    FROM v_runs AS r JOIN span ON r.started_at < until
-    JOIN entries AS e ON e.run_id = r.run_id
-    WHERE r.outcome IS NULL GROUP BY r.run_id, r.agent, r.position ORDER BY r.position
-"""
-_AFTER_END: Final = """
-    , {_IN_PERIOD}
-    SELECT e.run_id, e.recorded_at, e.version, e.kind
-    FROM fact_ends_then AS ended JOIN entries AS e ON e.run_id = ended.run_id AND e.version > ended.version
-    JOIN period ON period.run_id = e.run_id ORDER BY e.position
-"""
-_TOTALS: Final = f"""
-    , {_IN_PERIOD}, counted AS (
-        SELECT run_id, SUM(CASE WHEN kind = 'model_turn' THEN 1 ELSE 0 END) AS steps,
+    , counted AS (
+        SELECT run_id, COUNT(*) AS events, MIN(version) AS first, MAX(version) AS last,
+            MIN(recorded_at) AS began, MAX(recorded_at) AS latest, MAX(tenant) AS tenant,
+            SUM(CASE WHEN recorded_at IS NULL THEN 1 ELSE 0 END) AS unreadable,
+            SUM(CASE WHEN kind = 'model_turn' THEN 1 ELSE 0 END) AS steps,
             SUM(CASE WHEN kind = 'tool_call' THEN 1 ELSE 0 END) AS tool_calls,
             SUM(CASE WHEN kind = 'tool_error' THEN 1 ELSE 0 END) AS tool_errors
         FROM entries GROUP BY run_id
     )
-    SELECT ended.run_id, ended.recorded_at, ended.steps, counted.steps, ended.tool_calls, counted.tool_calls,
-        ended.tool_errors, counted.tool_errors
-    FROM fact_ends_then AS ended JOIN counted ON counted.run_id = ended.run_id
-    JOIN period ON period.run_id = ended.run_id
-    WHERE ended.steps <> counted.steps OR ended.tool_calls <> counted.tool_calls
-        OR ended.tool_errors <> counted.tool_errors
-    ORDER BY ended.position
+    SELECT c.run_id, c.events, c.first, c.last, c.began, c.latest, c.tenant, c.unreadable, c.steps,
+        c.tool_calls, c.tool_errors, s.agent, e.version, e.steps, e.tool_calls, e.tool_errors
+    FROM counted AS c
+    JOIN span ON COALESCE(c.latest, since) >= since AND COALESCE(c.began, '') < until
+    LEFT JOIN fact_starts_then AS s ON s.run_id = c.run_id
+    LEFT JOIN fact_ends_then AS e ON e.run_id = c.run_id
+    ORDER BY c.began, c.run_id
 """
-_STEPS_BACK: Final = f"""
-    , {_IN_PERIOD}, followed AS (
-        SELECT run_id, version, position, recorded_at,
+_OPEN_BEFORE: Final = """
+    SELECT s.run_id, s.agent, MAX(e.recorded_at)
+    FROM fact_starts_then AS s JOIN span ON 1 = 1
+    LEFT JOIN fact_ends_then AS ended ON ended.run_id = s.run_id
+    JOIN entries AS e ON e.run_id = s.run_id
+    WHERE ended.run_id IS NULL
+    GROUP BY s.run_id, s.agent, s.position, since HAVING MAX(e.recorded_at) < since ORDER BY s.position
+"""
+_FOLLOWED: Final = """
+    , followed AS (
+        SELECT run_id, version, position, kind, recorded_at,
+            LAG(recorded_at) OVER (PARTITION BY run_id ORDER BY version) AS earlier,
             MAX(recorded_at) OVER (PARTITION BY run_id ORDER BY version
                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
         FROM entries
     )
-    SELECT f.run_id, f.recorded_at, f.version, f.latest
-    FROM followed AS f JOIN period ON period.run_id = f.run_id
-    WHERE f.recorded_at < f.latest ORDER BY f.position
-"""
-_PAUSES: Final = """
-    , followed AS (
-        SELECT e.run_id, e.version, e.position, e.kind, e.recorded_at,
-            LAG(e.recorded_at) OVER (PARTITION BY e.run_id ORDER BY e.version) AS earlier
-        FROM entries AS e JOIN fact_starts_then AS s ON s.run_id = e.run_id
-    )
-    SELECT run_id, recorded_at, earlier, kind
-    FROM followed JOIN span ON recorded_at >= since AND recorded_at < until
-    WHERE earlier IS NOT NULL
-        AND (kind = 'run_resumed' OR SUBSTR(earlier, 1, 15) < SUBSTR(recorded_at, 1, 15))
-    ORDER BY position
+    SELECT f.run_id, f.version, f.kind, f.recorded_at, f.earlier, f.latest, s.run_id
+    FROM followed AS f JOIN span ON f.recorded_at >= since AND f.recorded_at < until
+    LEFT JOIN fact_starts_then AS s ON s.run_id = f.run_id
+    WHERE f.recorded_at < f.latest OR f.kind = 'run_resumed'
+        OR SUBSTR(f.earlier, 1, 15) < SUBSTR(f.recorded_at, 1, 15)
+    ORDER BY f.position
 """
 _SILENCE: Final = """
     , followed AS (
-        SELECT recorded_at, LAG(recorded_at) OVER (ORDER BY position) AS earlier
-        FROM entries WHERE recorded_at IS NOT NULL
+        SELECT e.recorded_at, LAG(e.recorded_at) OVER (ORDER BY e.recorded_at) AS earlier
+        FROM entries AS e LEFT JOIN fact_starts_then AS s ON s.run_id = e.run_id
+        WHERE e.recorded_at IS NOT NULL AND s.source_format IS NULL
     )
     SELECT earlier, recorded_at FROM followed JOIN span ON recorded_at >= since AND recorded_at < until
-    WHERE SUBSTR(earlier, 1, 13) < SUBSTR(recorded_at, 1, 13) ORDER BY recorded_at
+    WHERE SUBSTR(earlier, 1, 15) < SUBSTR(recorded_at, 1, 15)
 """
 _COLUMNS: Final = (
     Column("finding"),
@@ -98,33 +68,66 @@ _COLUMNS: Final = (
 )
 
 
+class _Stream(NamedTuple):
+    """What is counted of a run, an approval or a definition, and what the end of a run says."""
+
+    run_id: str
+    events: int
+    first: int
+    last: int
+    began: str | None
+    latest: str | None
+    tenant: str | None
+    unreadable: int
+    steps: int
+    tool_calls: int
+    tool_errors: int
+    agent: str | None
+    end_version: int | None
+    end_steps: int | None
+    end_calls: int | None
+    end_errors: int | None
+
+
 def sections(source: Source) -> list[Section]:
     """Return the figures, and one row a finding."""
-    lines = [*_missing(source), *_unfinished(source), *_contradictions(source), *_pauses(source)]
+    streams = [_Stream(*row) for row in source.rows(_STREAMS)]
+    lines: list[Row] = [line for stream in streams for line in _of_stream(stream, source.recorded_at)]
+    for run_id, agent, latest in source.rows(_OPEN_BEFORE):
+        lines.append(_unfinished(run_id, agent, latest, source.recorded_at))
+    for run_id, version, kind, at, earlier, latest, run in source.rows(_FOLLOWED):
+        lines += _of_times(run_id, version, kind, at, earlier, latest, of_run=run is not None)
     count = Counter(str(line[0]) for line in lines)
-    [[events, streams, unreadable, first, last, tenants]] = source.rows(_STREAMS)
-    silence = max((_between_ms(before, at) for before, at in source.rows(_SILENCE)), default=0)
+    silence_ms = max((_between_ms(before, at) for before, at in source.rows(_SILENCE)), default=0)
     return [
         figures(
             [
-                ("events", events, "in the log up to the position, of what has an event in the period"),
-                ("runs, approvals, definitions", streams, "each with its own events, counted from version 1"),
-                ("tenants", tenants, "whose events these are"),
-                ("first event", first, "recorded at, UTC"),
-                ("last event", last, "recorded at, UTC"),
-                ("gaps", count["gap"], "a version of a run is missing"),
-                ("unreadable events", unreadable, "stored, but no event that this release knows"),
-                ("unfinished runs", count["unfinished"], "open at the position"),
+                ("events", sum(each.events for each in streams), "of all that has an event in the period"),
+                ("runs, approvals, definitions", len(streams), "each counts its events from version 1"),
+                ("tenants", len({each.tenant for each in streams} - {None}), "whose events these are"),
+                ("first event", min((e.began for e in streams if e.began), default=None), "recorded at, UTC"),
+                (
+                    "last event",
+                    max((e.latest for e in streams if e.latest), default=None),
+                    "recorded at, UTC",
+                ),
+                ("gaps", count["gap"], "a version is missing"),
+                ("unreadable", count["unreadable"], "stored, but no event that this release knows"),
+                ("unfinished runs", count["unfinished"], "open at the position, whenever they began"),
                 ("takeovers", count["takeover"], "a run went on under another owner"),
                 ("pauses", count["pause"], "nothing was recorded in a run for 15 minutes or more"),
-                ("after the end", count["after the end"], "an event follows the end of its run"),
+                ("after the end", count["after the end"], "events follow the end of their run"),
                 (
                     "totals that differ",
                     count["totals differ"],
-                    "the end of a run counts other events than there are",
+                    "a run's end counts other events than there are",
                 ),
                 ("clock steps", count["clock stepped back"], "an event is timed before one that it follows"),
-                ("longest silence", f"{silence // 1000} s", "time in which nothing at all was recorded"),
+                (
+                    "longest silence",
+                    f"{silence_ms // 1000} s",
+                    "nothing at all was recorded; without imports",
+                ),
             ]
         ),
         Section(
@@ -134,54 +137,45 @@ def sections(source: Source) -> list[Section]:
             lines,
             "Order comes from positions and versions, never from a clock. Positions may leave gaps, which "
             "mean "
-            "nothing; versions of a run may not. Whether somebody with the database's own rights took whole "
-            "runs "
-            "away can't be seen from the log alone, only against a checkpoint kept elsewhere.",
+            "nothing; versions may not. Whether somebody with the database's own rights took whole runs away "
+            "can't be seen from the log alone, only against a checkpoint kept elsewhere.",
         ),
     ]
 
 
-def _missing(source: Source) -> list[Row]:
-    gaps: list[Row] = [
-        ("gap", run_id, at, None, f"versions {first} to {last}, but {count} events")
-        for run_id, at, last, count, first in source.rows(_GAPS)
-    ]
-    return gaps + [
-        ("unreadable", run_id, None, None, f"version {version}, position {position}: {kind}")
-        for run_id, version, kind, position in source.rows(_UNREADABLE)
-    ]
+def _of_stream(stream: _Stream, now: str | None) -> Iterator[Row]:
+    run_id, at = stream.run_id, stream.latest
+    if stream.last != stream.events or stream.first != 1:
+        yield "gap", run_id, at, None, f"versions {stream.first} to {stream.last}, but {stream.events} events"
+    if stream.unreadable:
+        yield "unreadable", run_id, at, None, f"events of it that can't be read: {stream.unreadable}"
+    if stream.end_version is None:
+        if stream.agent is not None:
+            yield _unfinished(run_id, stream.agent, at, now)
+        return
+    if stream.last > stream.end_version:
+        yield "after the end", run_id, at, None, f"ended at version {stream.end_version}, has {stream.last}"
+    said = (stream.end_steps, stream.end_calls, stream.end_errors)
+    there = (stream.steps, stream.tool_calls, stream.tool_errors)
+    if said != there:
+        meaning = "turns, calls, errors: its end says {}, {}, {}; there are {}, {}, {}".format(*said, *there)
+        yield "totals differ", run_id, at, None, meaning
 
 
-def _unfinished(source: Source) -> list[Row]:
-    return [
-        ("unfinished", run_id, at, _between_ms(at, source.recorded_at), f"open run of agent {agent}")
-        for run_id, at, agent, _ in source.rows(_OPEN)
-    ]
+def _of_times(
+    run_id: str, version: int, kind: str, at: str, earlier: str | None, latest: str | None, *, of_run: bool
+) -> Iterator[Row]:
+    silent_ms = _between_ms(earlier, at)
+    if latest is not None and at < latest:
+        yield "clock stepped back", run_id, at, _between_ms(at, latest), f"at version {version}, {kind}"
+    if kind == "run_resumed":
+        yield "takeover", run_id, at, silent_ms, "taken over after this time without an event"
+    elif of_run and silent_ms >= PAUSE_MS:
+        yield "pause", run_id, at, silent_ms, f"nothing was recorded until {kind}"
 
 
-def _contradictions(source: Source) -> list[Row]:
-    lines: list[Row] = [
-        ("after the end", run_id, at, None, f"version {version}: {kind}")
-        for run_id, at, version, kind in source.rows(_AFTER_END)
-    ]
-    for run_id, at, steps, turns, calls, called, errors, failed in source.rows(_TOTALS):
-        there = f"there are {turns}, {called}, {failed}"
-        said = f"its end says {steps} turns, {calls} calls, {errors} errors; {there}"
-        lines.append(("totals differ", run_id, at, None, said))
-    for run_id, at, version, latest in source.rows(_STEPS_BACK):
-        lines.append(("clock stepped back", run_id, at, _between_ms(at, latest), f"at version {version}"))
-    return lines
-
-
-def _pauses(source: Source) -> list[Row]:
-    lines: list[Row] = []
-    for run_id, at, before, kind in source.rows(_PAUSES):
-        silent_ms = _between_ms(before, at)
-        if kind == "run_resumed":
-            lines.append(("takeover", run_id, at, silent_ms, "taken over after this time without an event"))
-        elif silent_ms >= PAUSE_S * 1000:
-            lines.append(("pause", run_id, at, silent_ms, f"before {kind}"))
-    return lines
+def _unfinished(run_id: str, agent: str, latest: str | None, now: str | None) -> Row:
+    return "unfinished", run_id, latest, _between_ms(latest, now), f"open run of agent {agent}"
 
 
 def _between_ms(before: Any, after: Any) -> int:

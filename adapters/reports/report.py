@@ -25,10 +25,12 @@ class Column:
     Args:
         kind: `amount`: a plain decimal as text; `duration`: milliseconds; `share`: percent, a decimal as
             text; `time`: UTC, ISO 8601.
+        group: Under which heading it is shown together with others where there is little room.
     """
 
     name: str
     kind: Kind = "text"
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Head:
         since, until: The period, from and before, UTC, ISO 8601; None: without limit.
         time_zone: In which times are shown and the period was given.
         position: Of the last event of the store that it takes into account.
-        recorded_at: When that event was recorded.
+        recorded_at: The latest time recorded up to there; what was imported has the times of its file.
         rule_sets: Those with clauses that it serves: name and version.
         checkpoint: The signed checkpoint that covers the position; None: there is none.
     """

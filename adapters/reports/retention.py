@@ -10,8 +10,17 @@ from tachograph.adapters.reports.source import Source
 _MONTHS: Final = """
     SELECT tenant, SUBSTR(recorded_at, 1, 7) AS month, COUNT(*), COUNT(DISTINCT run_id), MIN(recorded_at),
         MAX(recorded_at)
-    FROM entries JOIN span ON recorded_at >= since AND recorded_at < until
+    FROM (
+        SELECT e.* FROM entries AS e LEFT JOIN fact_starts_then AS s ON s.run_id = e.run_id
+        WHERE s.source_format IS NULL
+    ) AS here
+    JOIN span ON recorded_at >= since AND recorded_at < until
     GROUP BY tenant, SUBSTR(recorded_at, 1, 7) ORDER BY month, tenant
+"""
+_ALL: Final = """
+    SELECT MIN(CASE WHEN s.source_format IS NULL THEN e.recorded_at END),
+        SUM(CASE WHEN s.source_format IS NULL THEN 0 ELSE 1 END)
+    FROM entries AS e LEFT JOIN fact_starts_then AS s ON s.run_id = e.run_id
 """
 _COLUMNS: Final = (
     Column("month (UTC)"),
@@ -35,15 +44,16 @@ _DAYS_OF_A_MONTH_MAX: Final = 31
 def sections(source: Source) -> list[Section]:
     """Return the figures, the record month by month, and what rules ask for."""
     found = source.rows(_MONTHS)
-    first = min((row[4] for row in found), default=None)
+    [[first, imported]] = source.rows(_ALL)
     days = _days(first, source.recorded_at)
     return [
         figures(
             [
-                ("first event", first, "recorded at, UTC"),
-                ("last event", max((row[5] for row in found), default=None), "recorded at, UTC"),
+                ("first event", first, "of the whole record, UTC"),
+                ("last event", source.recorded_at, "up to the position, UTC"),
                 ("days kept so far", days, "from the first event to the position"),
                 ("events", sum(row[2] for row in found), "in the period"),
+                ("imported events", imported or 0, "not counted here: their times are those of their file"),
                 ("removed", 0, "events that were removed: the log is append-only, and has no way to do it"),
             ]
         ),
@@ -52,9 +62,7 @@ def sections(source: Source) -> list[Section]:
             "The record month by month",
             _COLUMNS,
             [(row[1], row[0], *row[2:]) for row in found],
-            "By the time that an event was recorded; of imported runs that is what their file says. Events "
-            "of no "
-            "tenant are definitions of agents.",
+            "By the time that an event was recorded. Events of no tenant are definitions of agents.",
         ),
         Section(
             "rules",

@@ -80,4 +80,4 @@ def _model(row: tuple[Any, ...]) -> Row:
 
 
 def _usd(nano: int) -> str:
-    return f"{Decimal(nano).scaleb(-9):f}"
+    return f"{Decimal(nano).scaleb(-9).normalize():f}"
