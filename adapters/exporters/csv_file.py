@@ -1,8 +1,8 @@
 """
 CSV that a spreadsheet takes as data: no cell is a formula, no line is broken, nothing is hidden.
 
-A cell that a program could take for a formula, or for an order to one, is led by an apostrophe: one that begins, after
-any blanks, with =, +, -, @, their full-width forms, a tab or a carriage return. Plain numbers stay numbers.
+A cell that a program could take for a formula is led by an apostrophe: one that begins, after any blanks,
+with =, +, -, @ or their full-width forms, or with a tab or a line's end. Plain numbers stay numbers.
 What doesn't show (control, bidi and zero-width characters, line feeds) is spelled out.
 """
 
@@ -16,7 +16,7 @@ from tachograph.adapters.exporters.visible import visible
 
 Cell = str | int | None
 
-_FORMULA: Final = re.compile(r"[\s\x00-\x20\xa0\u3000\ufeff]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20|%]")
+_FORMULA: Final = re.compile(r"[\s\x00-\x20\xa0\u3000\ufeff]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]")
 _BLANK_FIRST: Final = re.compile(r"[\t\r\n]")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?\Z")
 
@@ -34,5 +34,7 @@ def safe_cell(value: Cell) -> str:
 def csv_line(cells: Iterable[Cell]) -> str:
     """Return cells as one line of CSV, every one quoted, without its line feed."""
     written = io.StringIO()
-    csv.writer(written, quoting=csv.QUOTE_ALL, lineterminator="").writerow([safe_cell(cell) for cell in cells])
+    csv.writer(written, quoting=csv.QUOTE_ALL, lineterminator="").writerow(
+        [safe_cell(cell) for cell in cells]
+    )
     return written.getvalue()

@@ -3,9 +3,8 @@
 import io
 from typing import Any, Final
 
-from tachograph.adapters.reports.report import Kind, Report, Section
+from tachograph.adapters.reports.report import Kind, Report, Section, json_line
 from tachograph.domain.errors import ExtraMissing
-from tachograph.domain.values import json_text
 
 METADATA_KEY: Final = b"tachograph"
 _NUMBERS: Final[frozenset[Kind]] = frozenset({"number", "duration"})
@@ -13,13 +12,13 @@ _NUMBERS: Final[frozenset[Kind]] = frozenset({"number", "duration"})
 
 def report_parquet(report: Report, section: Section) -> bytes:
     """
-    Return a section as a Parquet file: times as UTC timestamps, counts and milliseconds as integers, the rest as text.
+    Return a section as a Parquet file: times as UTC timestamps, counts and milliseconds as integers.
 
     Raises:
         ExtraMissing: pyarrow isn't installed.
     """
     try:
-        import pyarrow
+        import pyarrow  # type: ignore[import-untyped]  # it has no types
         from pyarrow import parquet
     except ImportError as exc:
         raise ExtraMissing("parquet") from exc
@@ -30,14 +29,18 @@ def report_parquet(report: Report, section: Section) -> bytes:
         if column.kind in _NUMBERS:
             array = pyarrow.array(values, pyarrow.int64())
         elif column.kind == "time":
-            texts = pyarrow.array([value and str(value).removesuffix("Z") for value in values], pyarrow.string())
+            texts = pyarrow.array(
+                [value and str(value).removesuffix("Z") for value in values], pyarrow.string()
+            )
             array = texts.cast(pyarrow.timestamp("us")).cast(pyarrow.timestamp("us", "UTC"))
         else:
-            array = pyarrow.array([None if value is None else str(value) for value in values], pyarrow.string())
+            array = pyarrow.array(
+                [None if value is None else str(value) for value in values], pyarrow.string()
+            )
         arrays.append(array)
         fields.append(pyarrow.field(column.name, array.type))
     head = report.head_record() | {"section": section.name, "digest": report.digest}
-    schema = pyarrow.schema(fields, {METADATA_KEY: json_text(head).encode()})
+    schema = pyarrow.schema(fields, {METADATA_KEY: json_line(head).encode()})
     written = io.BytesIO()
     parquet.write_table(pyarrow.Table.from_arrays(arrays, schema=schema), written, compression="zstd")
     return written.getvalue()

@@ -1,16 +1,18 @@
 """How a report is put for people: its head in words, and cells as they are read."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from tachograph.adapters.reports.report import Column, Kind, Report, Section, Value
+from tachograph.adapters.reports.report import Column, Kind, Report, Section, Value, duration
 
 RIGHT: Final[frozenset[Kind]] = frozenset({"number", "amount", "duration", "share"})
+_GROUPED: Final[frozenset[Kind]] = frozenset({"number", "amount", "figure"})
+_DECIMAL: Final = re.compile(r"-?[1-9][0-9]{0,30}(\.[0-9]+)?\Z")
 NO_CONFORMITY: Final = "Evidence, not a verdict: nothing here says that a requirement is met."
-_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
 
 
 def head_lines(report: Report) -> list[tuple[str, str]]:
@@ -41,8 +43,9 @@ def shown(value: Value, kind: Kind, zone: str) -> str:
         return duration(int(value))
     if kind == "share":
         return f"{value} %"
-    if kind == "number":
-        return f"{int(value):,}"
+    if kind in _GROUPED and _DECIMAL.match(str(value)):
+        whole, point, part = str(value).partition(".")
+        return f"{int(whole):,}{point}{part}"
     return str(value)
 
 
@@ -52,27 +55,16 @@ def moment(at: str, zone: str) -> str:
     return f"{local:%Y-%m-%d %H:%M:%S}"
 
 
-def duration(milliseconds: int) -> str:
-    """Return a time span in its two largest units, such as 2 h 5 min; under ten seconds with tenths."""
-    if milliseconds < 10_000:
-        return f"{milliseconds // 100 / 10:.1f} s"
-    parts: list[str] = []
-    left = milliseconds
-    for size, unit in _UNITS:
-        count, left = divmod(left, size)
-        if count or parts:
-            parts.append(f"{count} {unit}")
-    return " ".join(parts[:2])
-
-
 def headings(section: Section) -> list[tuple[str, list[tuple[int, Column]]]]:
-    """Return the columns as they are shown: heading, and the columns with their places that stand under it."""
+    """Return the columns as they are shown: heading, and the columns under it with their places."""
     placed = list(enumerate(section.columns))
     together = groupby(placed, key=lambda one: one[1].group or one[1].name)
     return [(heading, list(columns)) for heading, columns in together]
 
 
-def stacked(row: tuple[Value, ...], columns: list[tuple[int, Column]], zone: str) -> Iterator[tuple[str, str]]:
+def stacked(
+    row: tuple[Value, ...], columns: list[tuple[int, Column]], zone: str
+) -> Iterator[tuple[str, str]]:
     """Yield name and value of each cell under one heading that holds something."""
     for place, column in columns:
         text = shown(row[place], column.kind, zone)

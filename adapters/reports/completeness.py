@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from tachograph.adapters.reports.report import Column, Row, Section, figures
+from tachograph.adapters.reports.report import Column, Row, Section, duration, figures
 from tachograph.adapters.reports.source import Source
 
 PAUSE_MS: Final = 900_000
@@ -125,7 +125,7 @@ def sections(source: Source) -> list[Section]:
                 ("clock steps", count["clock stepped back"], "an event is timed before one that it follows"),
                 (
                     "longest silence",
-                    f"{silence_ms // 1000} s",
+                    duration(silence_ms),
                     "nothing at all was recorded; without imports",
                 ),
             ]

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, Final
 
-from tachograph.adapters.reports.report import Column, Row, Section, figures, median, share
+from tachograph.adapters.reports.report import Column, Row, Section, duration, figures, median, share
 from tachograph.adapters.reports.source import Source
 from tachograph.domain.approvals.events import ApprovalDenied, ApprovalGranted
 
@@ -104,7 +104,7 @@ def _figures(source: Source, found: list[tuple[Any, ...]]) -> Section:
             ("decided by people", decided, "of these, granted or denied up to the position"),
             ("granted", count["granted"], "as many people said yes as were needed"),
             ("approval rate", None if rate is None else f"{rate} %", "granted of those decided by people"),
-            ("median time to decide", None if middle is None else f"{middle / 1000:.1f} s", "by people"),
+            ("median time to decide", None if middle is None else duration(middle), "by people"),
             ("under five seconds", sum(at < FAST_MS for at in times), "decided faster than one can read"),
             ("expired", count["expired"], "nobody decided in time"),
             ("pending", count["pending"], "nobody has decided yet"),

@@ -6,13 +6,12 @@ feed. It is the same in every format, on every store, and whenever it is worked 
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from tachograph.domain.values import json_text
-
-Kind = Literal["text", "number", "amount", "duration", "share", "time"]
+Kind = Literal["text", "number", "amount", "duration", "share", "time", "figure"]
 Value = str | int | None
 Row = tuple[Value, ...]
 
@@ -24,7 +23,7 @@ class Column:
 
     Args:
         kind: `amount`: a plain decimal as text; `duration`: milliseconds; `share`: percent, a decimal as
-            text; `time`: UTC, ISO 8601.
+            text; `time`: UTC, ISO 8601; `figure`: a number or a few words, as text.
         group: Under which heading it is shown together with others where there is little room.
     """
 
@@ -90,14 +89,14 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of JSON that the digest is of: head, then each section with its rows."""
-        yield json_text(self.head_record())
+        yield json_line(self.head_record())
         for section in self.sections:
             names = [column.name for column in section.columns]
             kinds = [column.kind for column in section.columns]
             head: dict[str, Any] = {"section": section.name, "title": section.title, "note": section.note}
-            yield json_text(head | {"columns": names, "kinds": kinds, "rows": len(section.rows)})
+            yield json_line(head | {"columns": names, "kinds": kinds, "rows": len(section.rows)})
             for row in section.rows:
-                yield json_text(dict(zip(names, row, strict=True)))
+                yield json_line(dict(zip(names, row, strict=True)))
 
     def head_record(self) -> dict[str, Any]:
         """Return the head as a record."""
@@ -125,13 +124,20 @@ class Report:
         raise KeyError(name)
 
 
-_FIGURES: Final = (Column("figure"), Column("value"), Column("what it counts"))
+FIGURES: Final = "figures"
+_FIGURES: Final = (Column("figure"), Column("value", "figure"), Column("what it counts"))
+_UNITS: Final = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"))
+
+
+def json_line(record: dict[str, Any]) -> str:
+    """Return a record as one line of JSON, ASCII alone."""
+    return json.dumps(record, separators=(",", ":")).replace("\x7f", "\\u007f")
 
 
 def figures(lines: Iterable[tuple[str, Value, str]]) -> Section:
     """Return the section of a report's figures: name, value, what it counts."""
     rows = [(name, None if value is None else str(value), what) for name, value, what in lines]
-    return Section("figures", "Figures", _FIGURES, rows)
+    return Section(FIGURES, "Figures", _FIGURES, rows)
 
 
 def share(part: int, whole: int) -> str | None:
@@ -140,6 +146,19 @@ def share(part: int, whole: int) -> str | None:
         return None
     tenths = (part * 2000 + whole) // (2 * whole)
     return f"{tenths // 10}.{tenths % 10}"
+
+
+def duration(milliseconds: int) -> str:
+    """Return a time span in its two largest units, such as 2 h 5 min; under ten seconds with tenths."""
+    if milliseconds < 10_000:
+        return f"{milliseconds // 100 / 10:.1f} s"
+    parts: list[str] = []
+    left = milliseconds
+    for size, unit in _UNITS:
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
 
 
 def median(values: Sequence[int]) -> int | None:
