@@ -16,7 +16,7 @@ from tachograph.adapters.exporters.visible import visible
 from tachograph.adapters.reports.report import FIGURES, Column, Report, Row, Section
 from tachograph.domain.errors import ExtraMissing
 
-ROWS_MAX: Final = 250
+ROWS_MAX: Final = 200
 _TEXT_MAX: Final = 600
 _MARGIN_MM: Final = 14
 _INK: Final = (27, 31, 36)

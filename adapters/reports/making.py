@@ -1,13 +1,13 @@
 """Make a report out of a store."""
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import datetime
 from importlib import import_module
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tachograph.adapters.read_side import open_read_side
 from tachograph.adapters.read_side.as_of import Span
+from tachograph.adapters.reports.asking import InvalidPeriod, moment, time_zone
 from tachograph.adapters.reports.catalogue import CATALOGUE, NAMES
 from tachograph.adapters.reports.report import Head, Report, Section
 from tachograph.adapters.reports.rule_sets import serving
@@ -20,10 +20,6 @@ from tachograph.projections.plain import time_text
 _REPORTS: Final = "tachograph.adapters.reports"
 
 Progress = Callable[[int, int], None]
-
-
-class InvalidPeriod(TachographError, ValueError):
-    """A period, time zone or position that no report can be made of."""
 
 
 class UnknownReport(TachographError, LookupError):
@@ -62,7 +58,7 @@ def make_report(
         raise UnknownReport(name)
     if tenant is not None:
         check_party(tenant)
-    known = _zone(zone)
+    known = time_zone(zone)
     first, last = moment(since, known, ends=False), moment(until, known, ends=True)
     if first is not None and last is not None and first >= last:
         raise InvalidPeriod("the period ends before it begins")
@@ -90,34 +86,6 @@ def make_report(
         return Report(head, tuple(sections(source)))
     finally:
         side.close()
-
-
-def moment(said: str | None, zone: ZoneInfo, *, ends: bool) -> datetime | None:
-    """
-    Return the time that a day or a time stands for, in UTC.
-
-    Args:
-        ends: Whether it ends a period: a day stands for the beginning of the one after it.
-    Raises:
-        InvalidPeriod: It is neither.
-    """
-    if said is None:
-        return None
-    try:
-        if len(said) <= len("2026-12-31"):
-            day = date.fromisoformat(said) + timedelta(days=ends)
-            return datetime.combine(day, time(), zone).astimezone(UTC)
-        found = datetime.fromisoformat(said)
-        return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
-    except (ValueError, OverflowError) as exc:
-        raise InvalidPeriod(f"{said[:40]!r} is no day or time; write 2026-10-01 or 2026-10-01T12:00") from exc
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
-        raise InvalidPeriod(f"no time zone {name[:80]!r} here; write UTC or Europe/Vienna") from exc
 
 
 def _position(head: int, asked: int | None) -> int:
