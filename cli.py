@@ -92,6 +92,11 @@ _digest_option = click.option(
 _at_option = click.option(
     "--at", type=VERSION, metavar="VERSION", help="As it stood at this version; the last one by default."
 )
+_cores_option = click.option("--cores", type=COUNT, metavar="N", help="With --all: on so many cores.")
+_dask_option = click.option(
+    "--dask", metavar="ADDRESS", help="With --all: on the Dask cluster whose scheduler is there."
+)
+_since_option = click.option("--since", metavar="TIME", help="With --all: runs that began then or later.")
 _trace_option = click.option("--trace", metavar="ID", help="Of this trace alone.")
 
 
@@ -448,8 +453,9 @@ def rebuild(settings: Settings, run: str, at: int | None) -> int:
 @click.argument("runs", metavar="[RUN]...", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="All runs of the store, on all cores.")
 @_agent_option
-@click.option("--since", metavar="TIME", help="With --all: runs that began then or later.")
-@click.option("--cores", type=click.IntRange(min=1), metavar="N", help="With --all: on so many cores.")
+@_since_option
+@_cores_option
+@_dask_option
 @pass_settings
 def replay(
     settings: Settings,
@@ -458,6 +464,7 @@ def replay(
     agent: str | None,
     since: str | None,
     cores: int | None,
+    dask: str | None,
 ) -> int:
     """
     Drive the loop again with the recorded answers, and compare every event. Calls no model and no tool.
@@ -465,15 +472,15 @@ def replay(
     Exit code 1 if today's code would record something else: a step for CI before a new prompt or tool goes
     out. What drifts: the request to the model, a validation, the outcome, the definition, or the record.
     """
+    from tachograph.adapters.screen import all_runs
     from tachograph.adapters.screen import replaying as screen
 
     if everything == bool(runs):
         raise click.UsageError("Name runs, or give --all.")
     if not everything:
-        if since is not None or cores is not None:
-            raise click.UsageError("--since and --cores go with --all.")
+        all_runs.only_with_all(since, cores, dask)
         return screen.one_by_one(settings, runs, agent)
-    return screen.everything(settings, agent, screen.since_of(since), cores)
+    return screen.everything(settings, agent, all_runs.since_of(since), all_runs.spread_over(cores, dask))
 
 
 @main.command()
@@ -523,19 +530,44 @@ def diff(settings: Settings, one: str, other: str) -> int:
 
 
 @main.command()
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", required=False)
+@click.option("--all", "everything", is_flag=True, help="All calls of all runs, and what has no evidence.")
+@_since_option
+@_cores_option
+@_dask_option
 @click.option("--call", "call_key", metavar="KEY", help="Another call, such as 3.1; `show` has their keys.")
 @click.option("--format", "form", type=FORM, metavar="FORMAT", help="text, json, html, mermaid or prov.")
 @click.option("--rules", type=RULES, metavar="VERSION", help="By an older version of the rules.")
 @pass_settings
-def why(settings: Settings, run: str, call_key: str | None, form: str | None, rules: str | None) -> int:
+def why(
+    settings: Settings,
+    run: str | None,
+    everything: bool,
+    since: str | None,
+    cores: int | None,
+    dask: str | None,
+    call_key: str | None,
+    form: str | None,
+    rules: str | None,
+) -> int:
     """
     Explain why a run ended as it did: where each value of the decision came from.
 
-    Values that stand in no evidence before the decision are marked: the model made them up.
+    Values that stand in no evidence before the decision are marked: the model made them up. With --all, the
+    verdicts of all calls of the store; exit code 1 if a value of any has no evidence.
     """
+    from tachograph.adapters.screen import all_runs
     from tachograph.adapters.screen import why as explained
 
+    if everything == (run is not None):
+        raise click.UsageError("Name a run, or give --all.")
+    if run is None:
+        if call_key is not None or form is not None or rules is not None:
+            raise click.UsageError("--call, --format and --rules are of one run.")
+        from tachograph.adapters.screen.why_all import why_all
+
+        return why_all(settings, all_runs.since_of(since), all_runs.spread_over(cores, dask))
+    all_runs.only_with_all(since, cores, dask)
     return explained.why(settings, run, call_key, form, rules)
 
 

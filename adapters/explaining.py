@@ -1,5 +1,6 @@
 """Explain a run out of a store: its trace is read as a whole, through the view that knows its runs."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from tachograph.adapters.approving import load_approval
@@ -68,11 +69,24 @@ def read_trace(store: EventStore, run_id: UUID) -> list[Recorded]:
         finally:
             side.close()
         others = [UUID(row["run_id"]) for row in rows if row["tenant"] == started.context.tenant]
-        runs = {other: read_recorded(store, other) for other in others if other != run_id}
-        runs[run_id] = events
-        following = started.continues  # A fork has a trace of its own, and may go on from one of another.
-        while following is not None and following not in runs:
-            runs[following] = read_recorded(store, following)
+        return read_runs(store, [run_id, *(other for other in others if other != run_id)])
+
+
+def read_runs(store: EventStore, run_ids: Sequence[UUID]) -> list[Recorded]:
+    """
+    Return the events of the runs of a trace and of those that they continue, in order.
+
+    Args:
+        run_ids: All that belong to the trace.
+    Raises:
+        RunNotFound, CorruptRun, StoreError: As `explain_run`.
+    """
+    runs = {run_id: read_recorded(store, run_id) for run_id in run_ids}
+    for run_id in run_ids:  # A fork has a trace of its own, and may go on from one of another.
+        following: UUID | None = run_id
+        while following is not None:
+            if following not in runs:
+                runs[following] = read_recorded(store, following)
             beginning = runs[following][0].event
             following = beginning.continues if isinstance(beginning, RunStarted) else None
-        return in_order(runs)
+    return in_order(runs)

@@ -1,17 +1,13 @@
-"""Replay runs out of a store: one, or all of them on all cores."""
+"""Replay runs out of a store."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from typing import Final
 from uuid import UUID
 
 from tachograph.adapters.approving import load_approval
 from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.loading import history_of
-from tachograph.adapters.stores.opening import open_store
 from tachograph.domain.agent import Agent
 from tachograph.domain.approvals.answering import contradiction
 from tachograph.domain.approvals.asking import approval_asked
@@ -23,9 +19,7 @@ from tachograph.domain.ports import EventStore
 from tachograph.domain.replaying import Drift, replay
 from tachograph.domain.run import RunState, fold
 
-CHUNK_RUNS: Final = 100
 _IMPORTED: Final = "it was imported, so no definition of its agent is known"
-_ALONE_MAX: Final = 2 * CHUNK_RUNS
 
 Agents = Callable[[str], Agent | None]
 
@@ -82,58 +76,15 @@ def replay_run(store: EventStore, run_id: UUID, agents: Agents) -> Replayed:
         return Replayed(run_id, len(entries), drifts or _of_approval(store, agent, state, entries))
 
 
-def replay_all(
-    url: str,
-    store: EventStore,
-    run_ids: Sequence[UUID],
-    agents: Agents,
-    cores: int,
-    progress: Callable[[int, int], None] | None = None,
-) -> Iterator[Replayed]:
-    """
-    Yield what came of the replay of each run, in no order.
+@dataclass(frozen=True, slots=True)
+class ReplayRuns:
+    """Replays portions of a store's runs, here or elsewhere. `agents`: as of `replay_run`."""
 
-    Args:
-        url: Of the store, which other processes open for themselves.
-        agents: Can be sent to another process.
-    """
-    if cores == 1 or len(run_ids) <= _ALONE_MAX or getattr(store, "datastore", None) is None:
-        for done, run_id in enumerate(run_ids, start=1):
-            yield replay_run(store, run_id, agents)
-            if progress is not None:
-                progress(done, len(run_ids))
-        return
-    chunks = [run_ids[start : start + CHUNK_RUNS] for start in range(0, len(run_ids), CHUNK_RUNS)]
-    context = get_context("spawn")
-    with ProcessPoolExecutor(cores, mp_context=context, initializer=_open, initargs=(url, agents)) as pool:
-        waiting = [pool.submit(_replay_chunk, chunk) for chunk in chunks]
-        done = 0
-        try:
-            for finished in as_completed(waiting):
-                results = finished.result()
-                done += len(results)
-                yield from results
-                if progress is not None:
-                    progress(done, len(run_ids))
-        finally:
-            pool.shutdown(cancel_futures=True)
+    agents: Agents
 
-
-def cores_here() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-_opened: list[tuple[EventStore, Agents]] = []  # Of a worker process: opened once, for all its chunks.
-
-
-def _open(url: str, agents: Agents) -> None:
-    _opened[:] = [(open_store(url, create=False), agents)]
-
-
-def _replay_chunk(run_ids: Sequence[UUID]) -> list[Replayed]:
-    [(store, agents)] = _opened
-    return [replay_run(store, run_id, agents) for run_id in run_ids]
+    def __call__(self, store: EventStore, portion: Sequence[UUID]) -> list[Replayed]:
+        """Return what came of each run of a portion."""
+        return [replay_run(store, run_id, self.agents) for run_id in portion]
 
 
 def _of_approval(

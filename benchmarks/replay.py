@@ -5,7 +5,7 @@ How fast recorded runs are replayed: decided again and compared, event by event.
 
 Two agents: one without the evidence gate (four tool calls of about 1 KB and a terminal, twelve events a
 run), and the bundled refund agent, whose gate searches all evidence again before it lets a run end. First
-the replay alone, on one core, of runs that are in memory; then `replay_all` out of a SQLite file, on all
+the replay alone, on one core, of runs that are in memory; then `replay --all` out of a SQLite file, on all
 cores.
 """
 
@@ -24,7 +24,8 @@ from tachograph import Agent, ScriptedModel, TerminalTool, TrustedContext, open_
 from tachograph.adapters.collector import collector_paused
 from tachograph.adapters.refund.agent import refund_agent
 from tachograph.adapters.refund.scenarios import load_scenario
-from tachograph.adapters.replaying import cores_here, replay_all
+from tachograph.adapters.replaying import ReplayRuns
+from tachograph.adapters.spreading import Spread, cores_here, spread
 from tachograph.domain.events import Entry
 from tachograph.domain.ports import AskedCall, EventStore, ModelReply
 from tachograph.domain.replaying import replay
@@ -111,12 +112,12 @@ def measure(name: str, agent: Agent, url: str, store: EventStore, repetitions: i
                 assert replay(agent, entries) == (), "unchanged code drifts nowhere"
 
     def whole() -> None:
-        for replayed in replay_all(url, store, ids, Known(), cores_here()):
+        for replayed in spread(ReplayRuns(Known()), ids, store, url, Spread()):
             assert not replayed.drifts, "unchanged code drifts nowhere"
 
     print(f"{name}: {len(runs):,} runs, {events:,} events")
     report("replay alone, one core", alone, events, repetitions)
-    report(f"replay_all out of SQLite, {cores_here()} cores", whole, events, repetitions)
+    report(f"replay --all out of SQLite, {cores_here()} cores", whole, events, repetitions)
 
 
 def report(what: str, work: Callable[[], None], events: int, repetitions: int) -> None:

@@ -6,24 +6,22 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
-from uuid import UUID
 
-import click
 from rich.text import Text
 
-from tachograph.adapters.read_side import open_read_side
 from tachograph.adapters.refund.agent import refund_agent
-from tachograph.adapters.replaying import Replayed, cores_here, replay_all, replay_run
+from tachograph.adapters.replaying import Replayed, ReplayRuns, replay_run
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import find_run, opened
 from tachograph.adapters.screen.agents import load_agent
+from tachograph.adapters.screen.all_runs import traces
 from tachograph.adapters.screen.commands import FINE, NO, Settings, tell
 from tachograph.adapters.screen.epilogue import counted
 from tachograph.adapters.screen.output import Screen, progress, text
+from tachograph.adapters.spreading import Spread, spread
 from tachograph.domain.agent import Agent
-from tachograph.domain.ports import EventStore
 from tachograph.domain.replaying import Drift
 
 _SHOWN_MAX: Final = 20
@@ -62,8 +60,8 @@ def one_by_one(settings: Settings, runs: Sequence[str], agent: str | None) -> in
     return NO if drifted else FINE
 
 
-def everything(settings: Settings, agent: str | None, since: datetime | None, cores: int | None) -> int:
-    """Replay all runs of the store on all cores. NO if today's code would record something else in any."""
+def everything(settings: Settings, agent: str | None, since: datetime | None, where: Spread) -> int:
+    """Replay all runs of the store. NO if today's code would record something else in any."""
     if agent is not None:
         load_agent(agent)
     screen = Screen()
@@ -72,12 +70,10 @@ def everything(settings: Settings, agent: str | None, since: datetime | None, co
     events = shown = 0
     began = time.monotonic()
     with opened(settings.store) as store:
-        run_ids = _runs(store, since)
+        run_ids = [run_id for group in traces(store, since) for run_id in group]
         with progress("replay") as said:
-            found = replay_all(
-                settings.store, store, run_ids, KnownAgents(agent), cores or cores_here(), said
-            )
-            for replayed in found:
+            reading = ReplayRuns(KnownAgents(agent))
+            for replayed in spread(reading, run_ids, store, settings.store, where, said):
                 events += replayed.events
                 kinds.update({drift.kind for drift in replayed.drifts})
                 if replayed.unchecked:
@@ -99,33 +95,6 @@ def everything(settings: Settings, agent: str | None, since: datetime | None, co
         for why, count in unchecked.items():
             tell(f"{count:,} folded and not replayed: {why}.")
     return NO if kinds else FINE
-
-
-def since_of(said: str | None) -> datetime | None:
-    """Return the moment of `--since`. Raises click.UsageError: It is none."""
-    if said is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(said)
-    except ValueError as exc:
-        raise click.UsageError(
-            "--since takes a date or a time, such as 2026-12-01 or 2026-12-01T12:00Z."
-        ) from exc
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _runs(store: EventStore, since: datetime | None) -> list[UUID]:
-    side = open_read_side(store)
-    try:
-        with progress("catch up") as shown:
-            side.catch_up(progress=shown)
-        return [
-            UUID(row["run_id"])
-            for row in side.runs()
-            if since is None or not row["started_at"] or datetime.fromisoformat(row["started_at"]) >= since
-        ]
-    finally:
-        side.close()
 
 
 def _print(screen: Screen, replayed: Replayed) -> None:

@@ -24,7 +24,6 @@ from tachograph.domain.errors import (
     RunClosed,
     RunInDoubt,
     RunTakenOver,
-    StoreError,
     VersionConflict,
 )
 from tachograph.domain.events import RunResumed, RunStarted
@@ -32,6 +31,7 @@ from tachograph.domain.origins import ASIDE
 from tachograph.domain.ports import Clock, EventStore, Ids, Model
 from tachograph.domain.queueing import (
     LOOK_AGAIN,
+    PAUSE_MAX,
     WORKER,
     LookAgain,
     SetAside,
@@ -46,6 +46,7 @@ from tachograph.domain.text import clipped, storable
 _REASON_MAX: Final = 500
 
 ModelOf = Callable[[Agent, RunStarted], tuple[Agent, Model | None]]
+What = Literal["run", "effect"]
 Result = Literal["ended", "failed", "waits", "set_aside", "handed_over", "taken_over", "unreadable"]
 
 
@@ -59,7 +60,7 @@ class Worked:
         again_at: When it will be given out again.
     """
 
-    what: Literal["run", "effect"]
+    what: What
     id: UUID
     agent: str
     result: Result
@@ -103,15 +104,14 @@ class Crew:
         Args:
             worker_gone: Whether the queue knows that a worker which took it before has let go of it.
         Raises:
-            StoreError: What became of it could not be recorded.
+            StoreError: The store can't be reached.
             CancelledError: It was handed over.
         """
         try:
             entries = await asyncio.to_thread(self.store.read, run_id)
             state = fold(run_id, entries)
         except CorruptRun as exc:
-            self.told(Worked("run", run_id, "", "unreadable", reason=str(exc)))
-            return None
+            return self._unreadable("run", run_id, exc)
         now = self.clock.now()
         given_up = (
             abandoned(state.owner, state.last_recorded_at, now)
@@ -127,28 +127,27 @@ class Crew:
                 await self._set_aside(state, reason)
         return None
 
-    async def carry_out(self, approval_id: UUID) -> None:
+    async def carry_out(self, approval_id: UUID) -> datetime | None:
         """
-        Go on with the effect of an approval that its process didn't finish.
-
-        Raises:
-            StoreError, CancelledError: As `go_on`.
+        Go on with the effect of an approval that its process didn't finish. Returns and raises as `go_on`.
         """
         try:
             state = await asyncio.to_thread(load_approval, self.store, approval_id)
             if state.execution != "started":
-                return
+                return None
             agent = self.agents[state.requested.agent]
             after = await pick_up(Office(self.store, self.clock), agent, approval_id)
         except (CorruptRun, ApprovalNotFound) as exc:
-            self.told(Worked("effect", approval_id, "", "unreadable", reason=str(exc)))
-        except (StoreError, asyncio.CancelledError):
+            return self._unreadable("effect", approval_id, exc)
+        except asyncio.CancelledError:
             raise
         except BaseException as exc:  # Whatever a handler raises, the other runs go on.
-            self._failed("effect", approval_id, state.requested.agent, exc)
-        else:
-            result: Result = "waits" if after.execution == "unknown" else "ended"
-            self.told(Worked("effect", approval_id, agent.name, result, after.execution, _why(after)))
+            again_at = self.clock.now() + PAUSE_MAX
+            self._failed("effect", approval_id, state.requested.agent, exc, 1, again_at)
+            return again_at
+        result: Result = "waits" if after.execution == "unknown" else "ended"
+        self.told(Worked("effect", approval_id, agent.name, result, after.execution, _why(after)))
+        return None
 
     async def _take(self, state: RunState, reason: str, tried: int) -> datetime | None:
         run_id, name = state.run_id, state.started.agent
@@ -179,17 +178,13 @@ class Crew:
         except asyncio.CancelledError:
             self.told(Worked("run", run_id, name, "handed_over", tried=tried))
             raise
-        except StoreError as exc:
-            if not isinstance(exc, CorruptRun):
-                raise
-            return await self._after_failure(state, tried, exc)
         except BaseException as exc:  # As above: a tool may call sys.exit, a model may be down.
             return await self._after_failure(state, tried, exc)
         self.told(Worked("run", run_id, name, "ended", outcome.outcome, outcome.reason, tried))
         return None
 
     async def _after_failure(self, before: RunState, tried: int, exc: BaseException) -> datetime | None:
-        """Return when a run is tried again, or set it aside if it had its tries."""
+        """Return when a run is tried again, or set it aside if it had its tries. Raises StoreError."""
         run_id, name = before.run_id, before.started.agent
         entries = await asyncio.to_thread(self.store.read, run_id)
         state = fold(run_id, entries)
@@ -217,14 +212,13 @@ class Crew:
         with suppress(VersionConflict):
             await self.store.append(state.run_id, [event], expected_version=state.version)
 
+    def _unreadable(self, what: What, id: UUID, exc: Exception) -> datetime:
+        again_at = self.clock.now() + PAUSE_MAX
+        self.told(Worked(what, id, "", "unreadable", None, str(exc), 1, again_at))
+        return again_at
+
     def _failed(
-        self,
-        what: Literal["run", "effect"],
-        id: UUID,
-        agent: str,
-        exc: BaseException,
-        tried: int = 1,
-        again_at: datetime | None = None,
+        self, what: What, id: UUID, agent: str, exc: BaseException, tried: int, again_at: datetime
     ) -> None:
         self.told(Worked(what, id, agent, "failed", None, _said(exc), tried, again_at))
 

@@ -14,7 +14,7 @@ from procrastinate.jobs import Job
 from procrastinate.schema import SchemaManager
 
 from tachograph.adapters.stores.postgres_server import CONNECT_TIMEOUT_S, Datastore
-from tachograph.adapters.workers.tickets import Ticket
+from tachograph.adapters.workers.tickets import BEGUN_FIRST, Ticket
 from tachograph.domain.errors import StoreError
 
 GRANTS: Final = (files(__package__) / "postgres_roles.sql").read_text(encoding="utf-8")
@@ -104,7 +104,7 @@ def replace_job(connection: psycopg.Connection[Any], job: Job) -> None:
         queue=job.queue,
         lock=job.lock,
         queueing_lock=job.queueing_lock,
-        priority=job.priority,
+        priority=BEGUN_FIRST,
     ).defer(**job.task_kwargs)
 
 

@@ -1,6 +1,7 @@
 """What waits for a worker, or should: found in the views, wherever it was begun."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -9,7 +10,7 @@ from tachograph.adapters.approving import load_approval
 from tachograph.adapters.deciding import following_run
 from tachograph.adapters.ownership import abandoned
 from tachograph.adapters.read_side import ReadSide
-from tachograph.adapters.workers.tickets import Ticket, ticket_of
+from tachograph.adapters.workers.tickets import BEGUN_FIRST, Ticket, ticket_of
 from tachograph.domain.agent import Agent
 from tachograph.domain.approvals.approval import ApprovalState
 from tachograph.domain.approvals.definition import approval_id_of
@@ -53,7 +54,8 @@ class Leftovers:
         runs, such as those of `tachograph run`, belong to whoever began them.
         """
         self._side.catch_up()
-        return [*self._runs(lambda row: _nobody_has(row, now)), *self._effects(now)]
+        begun = self._runs(lambda row: _nobody_has(row, now))
+        return [*(replace(ticket, priority=BEGUN_FIRST) for ticket in begun), *self._effects(now)]
 
     def _runs(self, wanted: Callable[[Row], bool]) -> list[Ticket]:
         found: list[Ticket] = []
@@ -82,7 +84,7 @@ class Leftovers:
                 state = load_approval(self._store, UUID(row["approval_id"]))
                 agent = self._agents.get(state.requested.agent)
                 if agent is not None and _unfinished(state, agent, now):
-                    yield Ticket("effect", state.approval_id, agent.name)
+                    yield Ticket("effect", state.approval_id, agent.name, BEGUN_FIRST)
 
 
 def _nobody_has(row: Row, now: datetime) -> bool:

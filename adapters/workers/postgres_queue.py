@@ -8,6 +8,7 @@ transaction. What is to be done is read from the record, so a job that is given 
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 from uuid import UUID
@@ -119,9 +120,10 @@ class _Shift:
                 await self._end(worker, at_once=False)
             elif keeping.done():
                 keeping.result()
-            elif not self._pace.until_empty:
+            else:
                 worker.result()
-                raise StoreError("the queue's database went away")
+                if not self._pace.until_empty:
+                    raise StoreError("the queue's database went away")
         finally:
             asked.cancel()
             await self._end(worker, at_once=True)
@@ -155,13 +157,16 @@ class _Shift:
 
     async def _run(self, context: JobContext, id: str) -> None:
         with self._counted(context):
-            again_at = await self._crew.go_on(UUID(id), worker_gone=True)
-        if again_at is not None:
-            raise jobs.PutBack(again_at)
+            self._put_back(await self._crew.go_on(UUID(id), worker_gone=True))
 
     async def _effect(self, context: JobContext, id: str) -> None:
         with self._counted(context):
-            await self._crew.carry_out(UUID(id))
+            self._put_back(await self._crew.carry_out(UUID(id)))
+
+    @staticmethod
+    def _put_back(again_at: datetime | None) -> None:
+        if again_at is not None:
+            raise jobs.PutBack(again_at)
 
 
 def _take_note(job: "asyncio.Task[Any]") -> None:

@@ -88,8 +88,6 @@ class _Round:
 
     def _found(self, now: datetime) -> list[Ticket]:
         waiting = self._leftovers.queued()
-        for ticket in waiting:  # Whoever puts a run into the queue again doesn't mean later.
-            self._later.pop(ticket.id, None)
         busy = {ticket.id for ticket in self._under_way.values()}
         again = [ticket for at, ticket in self._later.values() if at <= now]
         found = [*waiting, *self._leftovers.abandoned(now), *again]
@@ -103,8 +101,9 @@ class _Round:
 
     async def _work_on(self, ticket: Ticket) -> None:
         if ticket.what == "effect":
-            return await self._crew.carry_out(ticket.id)
-        again_at = await self._crew.go_on(ticket.id, worker_gone=False)
+            again_at = await self._crew.carry_out(ticket.id)
+        else:
+            again_at = await self._crew.go_on(ticket.id, worker_gone=False)
         if again_at is None:
             self._later.pop(ticket.id, None)
         else:

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from tachograph.domain.events import RunStarted
 from tachograph.domain.origins import Queued
+
+BEGUN_FIRST: Final = 2_000  # Above every priority of a run that nobody has begun.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """What a contestant is, and the table of all of them. A new one is a module and a line in ENTRIES."""
 
+import asyncio
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -48,6 +49,31 @@ class Contestant(ABC):
         """Give everything back; the data stay."""
 
 
+class AsyncContestant(Contestant):
+    """A contestant with an async interface: all runs on one event loop."""
+
+    def __init__(self, workload: Workload, place: Place, concurrency: int) -> None:
+        super().__init__(workload, place, concurrency)
+        self.loop = asyncio.Runner()
+
+    def execute(self, run_ids: Sequence[str]) -> None:
+        """Gather the runs, `concurrency` of them admitted at once."""
+        self.loop.run(self._run_all(run_ids))
+
+    async def _run_all(self, run_ids: Sequence[str]) -> None:
+        admitted = asyncio.Semaphore(self.concurrency)
+
+        async def admit(run_id: str) -> None:
+            async with admitted:
+                await self.run_one(run_id)
+
+        await asyncio.gather(*(admit(run_id) for run_id in run_ids))
+
+    @abstractmethod
+    async def run_one(self, run_id: str) -> None:
+        """Execute a run from its first model turn to its end."""
+
+
 class ThreadedContestant(Contestant):
     """A contestant with a blocking interface: a thread for each run at once."""
 
@@ -66,18 +92,29 @@ class ThreadedContestant(Contestant):
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the table: which class to measure, the packages it needs, and how often it runs."""
+    """
+    A row of the table: which class to measure, the packages it needs, and how often it runs.
+
+    Args:
+        remark: What is durable when, if that is not each step.
+    """
 
     name: str
     contestant: str
     packages: tuple[str, ...] = ()
-    runs: int = 320
-    concurrencies: tuple[int, ...] = (1, 8, 64)
+    runs: int = 160
+    concurrencies: tuple[int, ...] = (1, 8, 64, 512)
+    remark: str = ""
 
     @property
     def on_postgres(self) -> bool:
         """Tell whether the contestant needs the PostgreSQL server."""
         return self.name.endswith("-postgres")
+
+    def runs_at(self, concurrency: int, delay_s: float, *, quick: bool) -> int:
+        """Return how many runs are measured: enough for a figure, few enough for a coffee."""
+        runs = min(self.runs, 4 * concurrency + 8) if delay_s else self.runs
+        return max(runs // 8 if quick else runs, concurrency)
 
     def packages_missing(self) -> list[str]:
         """Return the packages that are not installed."""
@@ -103,6 +140,9 @@ OURS_SQLITE, OURS_POSTGRES = ("tachograph",), ("tachograph", "psycopg")
 GRAPH_SQLITE = ("langgraph", "langgraph-checkpoint-sqlite")
 GRAPH_POSTGRES = ("langgraph", "langgraph-checkpoint-postgres", "psycopg", "psycopg-pool")
 BURR_POSTGRES = ("apache-burr", "psycopg2-binary", "psycopg")
+PYDANTIC_AI = ("pydantic-ai-slim", "dbos")
+AGENTS = ("openai-agents",)
+PER_TURN = "durable per turn: a turn's tool call is not in the session before its output is"
 
 ENTRIES = (
     Entry("bare-sqlite", "bare:BareSqlite", runs=RUNS_FAST),
@@ -111,9 +151,18 @@ ENTRIES = (
     Entry("dbos-sqlite", "dbos_contestant:DbosSqlite", ("dbos",)),
     Entry("langgraph-sqlite", "langgraph_contestant:LangGraphSqlite", GRAPH_SQLITE),
     Entry("burr-sqlite", "burr_contestant:BurrSqlite", ("apache-burr",)),
-    Entry("bare-postgres", "bare:BarePostgres", ("psycopg",), RUNS_FAST, (1, 8, 16, 32, 64)),
+    Entry("pydantic-ai-dbos-sqlite", "pydantic_ai_contestant:PydanticAiSqlite", PYDANTIC_AI),
+    Entry("agents-sdk-sqlite", "agents_sdk_contestant:AgentsSdkSqlite", AGENTS, remark=PER_TURN),
+    Entry("bare-postgres", "bare:BarePostgres", ("psycopg",), RUNS_FAST, (1, 8, 16, 32, 64, 512)),
     Entry("tachograph-postgres", "tachograph_contestant:TachographPostgres", OURS_POSTGRES, RUNS_FAST),
     Entry("dbos-postgres", "dbos_contestant:DbosPostgres", ("dbos", "psycopg")),
     Entry("langgraph-postgres", "langgraph_contestant:LangGraphPostgres", GRAPH_POSTGRES),
     Entry("burr-postgres", "burr_contestant:BurrPostgres", BURR_POSTGRES),
+    Entry("pydantic-ai-dbos-postgres", "pydantic_ai_contestant:PydanticAiPostgres", PYDANTIC_AI),
+    Entry(
+        "agents-sdk-postgres",
+        "agents_sdk_contestant:AgentsSdkPostgres",
+        (*AGENTS, "asyncpg", "sqlalchemy"),
+        remark=PER_TURN,
+    ),
 )

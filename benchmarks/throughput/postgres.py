@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
-CONNECTIONS_MAX = 200
+CONNECTIONS_MAX = 700
 GIVEN = "BENCH_POSTGRES"
 TABLE_BYTES = """
 select coalesce(sum(pg_total_relation_size(c.oid)), 0)

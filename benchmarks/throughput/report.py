@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from contestants import ENTRIES, installed_version
 from measure import Measurement
+from workload import STEPS_PER_RUN
 
 PACKAGES = (
     "tachograph",
@@ -17,92 +18,105 @@ PACKAGES = (
     "langgraph-checkpoint-sqlite",
     "langgraph-checkpoint-postgres",
     "apache-burr",
+    "pydantic-ai-slim",
+    "openai-agents",
 )
-PEERS = ("bare-grouped", "bare", "dbos", "langgraph", "burr")
+BARE = ("bare-grouped", "bare")
+PEERS = ("dbos", "langgraph", "burr", "pydantic-ai-dbos", "agents-sdk")
+PER_TURN = {entry.name for entry in ENTRIES if entry.remark}
 COLUMNS: tuple[tuple[str, Callable[[Measurement], float], int], ...] = (
     ("runs/s", lambda found: found.runs_per_s, 1),
-    ("steps/s", lambda found: found.steps_per_s, 0),
     ("step p50 ms", lambda found: found.step_ms_p50, 2),
     ("step p99 ms", lambda found: found.step_ms_p99, 2),
-    ("CPU ms/run", lambda found: found.cpu_ms_per_run, 2),
-    ("KB/run", lambda found: found.bytes_per_run / 1000, 1),
+    ("CPU ms/step", lambda found: found.cpu_ms_per_run / STEPS_PER_RUN, 2),
+    ("KB memory/open run", lambda found: found.kb_per_open_run, 0),
+    ("KB disk/run", lambda found: found.bytes_per_run / 1000, 1),
 )
 
 
 class Findings:
-    """All measurements of a benchmark; those of one contestant and concurrency are in order of repetition."""
+    """All measurements; those of one contestant, concurrency and delay in order of repetition."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int], list[Measurement]] = {}
+        self._found: dict[tuple[str, int, float], list[Measurement]] = {}
         self.notes: list[str] = []
 
     def add(self, found: Measurement) -> None:
         """Take a measurement in."""
-        self._found.setdefault((found.contestant, found.concurrency), []).append(found)
+        self._found.setdefault((found.contestant, found.concurrency, found.delay_ms), []).append(found)
 
-    def of(self, contestant: str, concurrency: int) -> list[Measurement]:
+    def of(self, contestant: str, concurrency: int, delay_ms: float) -> list[Measurement]:
         """Return the repetitions of one measurement; none if it was left out."""
-        return self._found.get((contestant, concurrency), [])
+        return self._found.get((contestant, concurrency, delay_ms), [])
 
-    def concurrencies(self, contestant: str) -> list[int]:
+    def delays(self) -> list[float]:
+        """Return the delays of the model, ascending."""
+        return sorted({delay_ms for _, _, delay_ms in self._found})
+
+    def concurrencies(self, contestant: str, delay_ms: float) -> list[int]:
         """Return the numbers of runs at once a contestant was measured with, ascending."""
-        return sorted(concurrency for name, concurrency in self._found if name == contestant)
+        return sorted(
+            concurrency for name, concurrency, delay in self._found if (name, delay) == (contestant, delay_ms)
+        )
 
     def range_of(self, value: Callable[[Measurement], float]) -> str:
         """Return the median, lowest and highest value over all measurements."""
         values = [value(one) for repetitions in self._found.values() for one in repetitions]
         return _spread(values, 2) if values else "not measured"
 
-    def best(self, contestant: str) -> int | None:
-        """Return the number of runs at once with the highest median of runs a second."""
-        medians = {
-            concurrency: statistics.median(found.runs_per_s for found in self.of(contestant, concurrency))
-            for concurrency in self.concurrencies(contestant)
-        }
-        return max(medians, key=medians.__getitem__, default=None)
-
 
 def render(findings: Findings) -> str:
     """Return the whole report as Markdown."""
-    parts = ["# Throughput of the refund run", _machine(findings), _figures(findings)]
-    ratios = _ratios(findings)
-    if ratios:
-        parts.append(
-            "## Tachograph against the others\n\nRatios within a repetition, then their median.\n\n" + ratios
-        )
-    if findings.notes:
-        parts.append("\n".join(f"- {note}" for note in findings.notes))
+    parts = ["# Throughput of the refund run", _machine(findings)]
+    remark = (
+        "Median of the repetitions (lowest - highest). CPU is the client's, without a server's. Memory is "
+        "the growth of the client's resident set while the runs are open."
+    )
+    for delay_ms in findings.delays():
+        delay = f"takes {delay_ms:g} ms, which no step's time includes" if delay_ms else "answers at once"
+        parts += [f"## The model {delay}", remark, _figures(findings, delay_ms)]
+        ratios = _ratios(findings, delay_ms)
+        if ratios:
+            parts += ["Tachograph against the others: ratios within a repetition, then their median.", ratios]
+    remarks = {f"{entry.name}: {entry.remark}." for entry in ENTRIES if entry.remark}
+    notes = [*sorted(remarks), *findings.notes]
+    parts.append("\n".join(f"- {note}" for note in notes))
     return "\n\n".join(parts) + "\n"
 
 
-def _figures(findings: Findings) -> str:
+def _figures(findings: Findings, delay_ms: float) -> str:
     header = ["contestant", "runs at once", *(name for name, _, _ in COLUMNS), "durability"]
     rows = []
     for entry in ENTRIES:
-        for concurrency in findings.concurrencies(entry.name):
-            found = findings.of(entry.name, concurrency)
+        for concurrency in findings.concurrencies(entry.name, delay_ms):
+            found = findings.of(entry.name, concurrency, delay_ms)
             values = [_spread([value(one) for one in found], digits) for _, value, digits in COLUMNS]
             rows.append([entry.name, str(concurrency), *values, found[0].durability])
-    best = findings.best("bare-postgres")
-    remark = "Median of the repetitions (lowest - highest). CPU is the client's, without a server's."
-    if best is not None:
-        remark += f" Bare psycopg was at its best with {best} connections."
-    return f"{remark}\n\n{_table(header, rows)}"
+    return _table(header, rows)
 
 
-def _ratios(findings: Findings) -> str:
+def _ratios(findings: Findings, delay_ms: float) -> str:
     rows = []
     for store in ("sqlite", "postgres"):
-        for concurrency in findings.concurrencies(f"tachograph-{store}"):
-            ours = findings.of(f"tachograph-{store}", concurrency)
-            for peer in PEERS:
-                theirs = findings.of(f"{peer}-{store}", concurrency)
-                rows += _ratio_row(ours, theirs, f"{peer}-{store}")
-            best = findings.best("bare-postgres") if store == "postgres" else None
-            if best is not None:
-                theirs = findings.of("bare-postgres", best)
-                rows += _ratio_row(ours, theirs, f"bare-postgres at its best ({best} connections)")
-    return _table(["contestant", "runs at once", "against", "runs/s", "bytes/run"], rows) if rows else ""
+        for concurrency in findings.concurrencies(f"tachograph-{store}", delay_ms):
+            ours = findings.of(f"tachograph-{store}", concurrency, delay_ms)
+            best = _best_durable(findings, store, concurrency, delay_ms)
+            for peer in (*BARE, *PEERS):
+                theirs = findings.of(f"{peer}-{store}", concurrency, delay_ms)
+                name = f"{peer}-{store}"
+                rows += _ratio_row(ours, theirs, f"{name}, the best durable peer" if name == best else name)
+    return _table(["contestant", "runs at once", "against", "runs/s", "disk/run"], rows) if rows else ""
+
+
+def _best_durable(findings: Findings, store: str, concurrency: int, delay_ms: float) -> str | None:
+    """Return the fastest of the others that make each step durable."""
+    medians = {
+        f"{peer}-{store}": statistics.median(found.runs_per_s for found in measured)
+        for peer in PEERS
+        if (measured := findings.of(f"{peer}-{store}", concurrency, delay_ms))
+        and f"{peer}-{store}" not in PER_TURN
+    }
+    return max(medians, key=medians.__getitem__, default=None)
 
 
 def _ratio_row(ours: Sequence[Measurement], theirs: Sequence[Measurement], name: str) -> list[list[str]]:

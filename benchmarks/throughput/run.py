@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 
 import postgres
@@ -17,8 +18,7 @@ from contestants import ENTRIES, Entry
 from measure import Measurement
 from report import Findings, render
 
-QUICK_DIVISOR = 8
-MEASUREMENT_MAX_S = 600
+MEASUREMENT_MAX_S = 180
 COULD_NOT_BE_DONE = 3
 INSTALL = "pip install -e . -r benchmarks/throughput/requirements.txt"
 
@@ -52,29 +52,31 @@ def _measure_all(
 ) -> None:
     """Measure round by round, so that a slow minute of the machine hits all contestants alike."""
     concurrencies = sorted({concurrency for entry in entries for concurrency in entry.concurrencies})
-    for repetition in range(1, options.repetitions + 1):
-        for concurrency in concurrencies:
-            contestants = [entry for entry in entries if concurrency in entry.concurrencies]
-            random.Random(repetition).shuffle(contestants)
-            for entry in contestants:
-                what = f"{entry.name} with {concurrency} at once, repetition {repetition}"
-                try:
-                    found = _measure(entry, concurrency, options, server_url)
-                except MeasurementFailed as failure:
-                    findings.notes.append(f"{what}: failed: {failure}")
-                    print(findings.notes[-1], file=sys.stderr)
-                    continue
-                findings.add(found)
-                print(f"{what}: {found.runs_per_s:.1f} runs/s", file=sys.stderr)
-                if options.json:
-                    with options.json.open("a") as lines:
-                        print(json.dumps({"repetition": repetition, **asdict(found)}), file=lines)
+    rounds = product(range(1, options.repetitions + 1), options.delays, concurrencies)
+    for repetition, delay_ms, concurrency in rounds:
+        contestants = [entry for entry in entries if concurrency in entry.concurrencies]
+        random.Random(repetition).shuffle(contestants)
+        for entry in contestants:
+            what = f"{entry.name}, {concurrency} at once, model {delay_ms:g} ms, repetition {repetition}"
+            try:
+                found = _measure(entry, concurrency, delay_ms, options, server_url)
+            except MeasurementFailed as failure:
+                findings.notes.append(f"{what}: failed: {failure}")
+                print(findings.notes[-1], file=sys.stderr)
+                continue
+            findings.add(found)
+            print(f"{what}: {found.runs_per_s:.1f} runs/s", file=sys.stderr)
+            if options.json:
+                with options.json.open("a") as lines:
+                    print(json.dumps({"repetition": repetition, **asdict(found)}), file=lines)
 
 
-def _measure(entry: Entry, concurrency: int, options: argparse.Namespace, server_url: str) -> Measurement:
-    runs = max(entry.runs // QUICK_DIVISOR, concurrency) if options.quick else entry.runs
+def _measure(
+    entry: Entry, concurrency: int, delay_ms: float, options: argparse.Namespace, server_url: str
+) -> Measurement:
+    runs = entry.runs_at(concurrency, delay_ms / 1000, quick=options.quick)
     command = [sys.executable, "-W", "ignore", str(Path(__file__).with_name("measure.py")), entry.name]
-    command += ["--concurrency", str(concurrency), "--runs", str(runs)]
+    command += ["--concurrency", str(concurrency), "--runs", str(runs), "--delay-ms", str(delay_ms)]
     command += ["--directory", str(options.directory), "--server-url", server_url]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=MEASUREMENT_MAX_S, check=True)
@@ -100,6 +102,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="an eighth of the runs, to see that it works")
     parser.add_argument("--repetitions", type=int, default=3, help="of every measurement (default: 3)")
+    parser.add_argument(
+        "--delays",
+        default="0,50",
+        help="milliseconds that the model takes, separated by commas (default: 0,50)",
+    )
     parser.add_argument("--contestants", help="names separated by commas (default: all)")
     parser.add_argument("--json", type=Path, help="append each measurement to this file, one object a line")
     parser.add_argument("--output", type=Path, help="also write the report to this file")
@@ -110,6 +117,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="where the SQLite files go; must be on a real disk (default: the temporary directory)",
     )
     options = parser.parse_args(arguments)
+    options.delays = [float(delay) for delay in options.delays.split(",")]
     options.contestants = options.contestants.split(",") if options.contestants else []
     unknown = set(options.contestants) - {entry.name for entry in ENTRIES}
     if unknown:

@@ -1,12 +1,10 @@
 """Tachograph: the public library, many runs on one event loop."""
 
-import asyncio
 import json
 from abc import abstractmethod
-from collections.abc import Sequence
 from uuid import UUID
 
-from contestants import Contestant
+from contestants import AsyncContestant
 from pydantic import BaseModel
 from workload import PLAN, TERMINAL_TOOL, Workload
 
@@ -33,7 +31,7 @@ class ScriptedTurns:
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """Return the turn of this step."""
-        turn = self._workload.ask_model(self._run_id, request.step - 1)
+        turn = await self._workload.ask_model_async(self._run_id, request.step - 1)
         return ModelReply(
             text=turn["text"],
             calls=(AskedCall(turn["tool"], json.dumps(turn["arguments"]), turn["call_id"]),),
@@ -42,7 +40,7 @@ class ScriptedTurns:
         )
 
 
-class TachographContestant(Contestant):
+class TachographContestant(AsyncContestant):
     """The refund agent with async tools, each run with its own scripted model."""
 
     @abstractmethod
@@ -50,15 +48,10 @@ class TachographContestant(Contestant):
         """Return the URL of the store."""
 
     def open(self) -> None:
-        """Open the store and start the event loop that all runs share."""
-        self._loop = asyncio.Runner()
+        """Open the store."""
         self._store = tachograph.open_store(self.url())
         self._agent = _refund_agent(self.workload)
         self._ids: dict[str, UUID] = {}
-
-    def execute(self, run_ids: Sequence[str]) -> None:
-        """Gather the runs, `concurrency` of them admitted at once."""
-        self._loop.run(self._run_all(run_ids))
 
     def steps_stored(self, run_id: str) -> int:
         """Fold the run and count its turns, calls and terminal."""
@@ -68,18 +61,10 @@ class TachographContestant(Contestant):
     def close(self) -> None:
         """Close the store and stop the event loop."""
         self._store.close()
-        self._loop.close()
+        self.loop.close()
 
-    async def _run_all(self, run_ids: Sequence[str]) -> None:
-        admitted = asyncio.Semaphore(self.concurrency)
-
-        async def admit(run_id: str) -> None:
-            async with admitted:
-                await self._run_one(run_id)
-
-        await asyncio.gather(*(admit(run_id) for run_id in run_ids))
-
-    async def _run_one(self, run_id: str) -> None:
+    async def run_one(self, run_id: str) -> None:
+        """Run the agent to its end."""
         outcome = await tachograph.run(
             self._agent,
             "refund please",

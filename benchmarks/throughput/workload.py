@@ -1,5 +1,6 @@
 """The refund run that every contestant executes, and the stopwatch that times its steps."""
 
+import asyncio
 import time
 from collections.abc import Iterable
 from hashlib import shake_256
@@ -20,16 +21,32 @@ class Workload:
     """
     Play the model and the tools of the run, and note the moment of each call.
 
-    A step lasts from its own call to the next one: by then it is durable. `finish` gives
-    the end of the last step, which makes eleven marks for ten steps.
+    A step lasts from its own call to the next one, less the model's delay: by then it is durable.
+    `finish` gives the end of the last step, which makes eleven marks for ten steps.
+
+    Args:
+        delay_s: How long the model takes for a turn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, delay_s: float = 0.0) -> None:
+        self.delay_s = delay_s
         self._marks: dict[str, list[int]] = {}
 
     def ask_model(self, run_id: str, turn: int) -> dict[str, Any]:
-        """Return the scripted model turn, about 500 bytes as JSON."""
+        """Return the scripted model turn, about 500 bytes as JSON, once the model's delay is over."""
         self._mark(run_id)
+        if self.delay_s:
+            time.sleep(self.delay_s)
+        return self._turn(run_id, turn)
+
+    async def ask_model_async(self, run_id: str, turn: int) -> dict[str, Any]:
+        """Return what `ask_model` does, without blocking the event loop."""
+        self._mark(run_id)
+        if self.delay_s:
+            await asyncio.sleep(self.delay_s)
+        return self._turn(run_id, turn)
+
+    def _turn(self, run_id: str, turn: int) -> dict[str, Any]:
         return {
             "text": _filler(f"{run_id}/text/{turn}", 250),
             "tool": PLAN[turn],
@@ -57,7 +74,8 @@ class Workload:
             marks = self._marks.get(run_id, [])
             if len(marks) != MARKS_PER_RUN:
                 raise IncompleteRun(f"{run_id} has {len(marks)} marks instead of {MARKS_PER_RUN}")
-            durations.extend((end - start) / 1e6 for start, end in pairwise(marks))
+            for step, (start, end) in enumerate(pairwise(marks)):
+                durations.append((end - start) / 1e6 - (self.delay_s * 1e3 if step % 2 == 0 else 0))
         return sorted(durations)
 
     def _mark(self, run_id: str) -> None:

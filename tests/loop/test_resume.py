@@ -14,7 +14,7 @@ import pytest
 from tachograph import open_store
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.running import resume
-from tachograph.domain.errors import ModelError
+from tachograph.domain.errors import ModelError, RunTakenOver
 from tachograph.domain.events import Event, Recorded, RunResumed, Terminal, ToolCall, ToolError
 from tachograph.domain.ports import EventStore, ModelReply
 
@@ -289,6 +289,19 @@ class TestTakingOver:
         assert (resumed.actor, resumed.reason) == ("ops", "the host was replaced")
         assert resumed.owner != getattr(started, "owner", None)
         assert [event.kind for event in rest] == ["model_turn", "tool_call", "model_turn", "terminal"]
+
+    def test_who_decided_on_it_at_a_version_takes_it_over_there_or_not_at_all(
+        self, store: EventStore
+    ) -> None:
+        told = tell(store, agent(probe(lambda: 1)), turn(ask("probe")), ModelError("down"))
+        before = told.events
+        with pytest.raises(RunTakenOver):
+            asyncio.run(
+                resume(
+                    agent(), told.run_id, model=ScriptedModel([DONE]), store=store, version=len(before) - 1
+                )
+            )
+        assert told.events == before
 
     def test_a_recorded_turn_is_never_asked_for_again(self, first: Worker, job: dict[str, Any]) -> None:
         assert first.do(do="run", kill={"append": 8, "when": "after"}, **job) == KILLED

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
+from tachograph.adapters.limiting import Gate
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.workers.crew import Crew, Worked
 from tachograph.adapters.workers.queues import Pace
@@ -18,11 +19,12 @@ from tachograph.adapters.workers.stopping import Stop
 from tachograph.adapters.workers.submitting import Submitted, submit
 from tachograph.adapters.workers.worker import work
 from tachograph.adapters.world import SystemClock
+from tachograph.domain.admission import Limits
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import TrustedContext
 from tachograph.domain.events import Event, Recorded
 from tachograph.domain.ports import AskedCall, EventStore, ModelReply
-from tachograph.domain.tools import TerminalTool, tool
+from tachograph.domain.tools import TerminalTool, Tool, tool
 
 CONTEXT = TrustedContext(trace_id="trace-1", tenant="shop", actor="clerk")
 
@@ -60,12 +62,12 @@ def send(order: Order) -> dict[str, str]:
     return {"sent": order.order_id}
 
 
-def clerk(*replies: ModelReply, name: str = "clerk", **more: Any) -> Agent:
+def clerk(*replies: ModelReply, name: str = "clerk", tools: tuple[Tool, ...] = (), **more: Any) -> Agent:
     return Agent(
         name=name,
         version="1",
         instructions="Help.",
-        tools=(look_up, leave, send),
+        tools=(look_up, leave, send, *tools),
         terminals=(TerminalTool("answer_user", "Answer.", Order, "answered"),),
         model=ScriptedModel(replies),
         **more,
@@ -106,11 +108,13 @@ class Shop:
         tries_max: int = 5,
         at_once: int = 8,
         schedules: Sequence[tuple[Schedule, Agent]] = (),
+        limits: Limits | None = None,
     ) -> list[Worked]:
         """Let a worker do what is due, and return what became of it."""
         by_name = {agent.name: agent for agent in agents or (self.agent,)}
         done: list[Worked] = []
-        crew = Crew(self.store, by_name, done.append, tries_max=tries_max, clock=self.clock)
+        gate = Gate(limits) if limits else None
+        crew = Crew(self.store, by_name, done.append, tries_max=tries_max, gate=gate, clock=self.clock)
 
         async def until_empty() -> None:
             await work(crew, Pace(at_once=at_once, until_empty=True), Stop(), schedules)

@@ -13,8 +13,10 @@ import click
 import pytest
 import yaml  # type: ignore[import-untyped]  # its types are another package
 
+from tachograph.adapters.limiting import read_limits
 from tachograph.adapters.workers.schedules import read_schedules
 from tachograph.cli import main
+from tachograph.domain.admission import Limit
 
 from .story import LOOKS_UP, clerk
 
@@ -103,3 +105,10 @@ def test_docker_takes_the_compose_file() -> None:
 def test_the_schedules_are_what_a_worker_reads() -> None:
     [schedule] = read_schedules(DEPLOY / "schedules.toml", {"shop": clerk(*LOOKS_UP, name="shop")})
     assert (schedule.name, schedule.cron, schedule.priority) == ("open-orders", "0 6 * * mon-fri", -1)
+
+
+def test_the_limits_of_the_page_are_what_a_worker_reads(tmp_path: Path) -> None:
+    [block] = re.findall(r"^```toml\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    file = tmp_path / "limits.toml"
+    file.write_text(block, encoding="utf-8")
+    assert read_limits(file).models == {"openai:gpt-5": Limit(at_once=50, per_minute=600)}

@@ -157,10 +157,10 @@ class TestDying:
     ) -> None:
         till = postgres_till
         run_id = till.submit("charges")
-        frozen = till.worker("--dead-after", "1")
+        frozen = till.worker("--dead-after", "3")
         till.until_waiting()
         os.kill(frozen.pid, signal.SIGSTOP)
-        heir = till.worker("--dead-after", "1")
+        heir = till.worker("--dead-after", "3")
         store = open_store(postgres_schema_url)
         till.until(lambda: takeovers(store, run_id) == 2)
         till.go()

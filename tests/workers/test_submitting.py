@@ -109,6 +109,15 @@ class TestPostgres:
             asyncio.run(requeue(run_id, "hurry", store=shop.store))
         assert len(shop.history(run_id)) == 1
 
+    def test_a_run_whose_job_was_lost_can_be_put_back(
+        self, shop: Shop, database: "psycopg.Connection[Any]"
+    ) -> None:
+        run_id = shop.submits()
+        database.execute("TRUNCATE procrastinate_jobs CASCADE")
+        assert shop.works() == []
+        asyncio.run(requeue(run_id, "the queue was lost", store=shop.store))
+        assert [worked.id for worked in shop.works()] == [run_id]
+
     def test_behind_a_transaction_pooler_nobody_listens(self, postgres_schema_url: str) -> None:
         """No pooler is in between here: what the parameter leaves out is not needed."""
         store = open_store(f"{postgres_schema_url}&pooler=transaction")

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import sqlite3
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
+import psycopg
 import pytest
 
 from tachograph import open_store
@@ -22,15 +24,17 @@ from tachograph.adapters.workers.stopping import Stop
 from tachograph.adapters.workers.submitting import requeue
 from tachograph.adapters.workers.worker import work
 from tachograph.adapters.world import SystemIds
+from tachograph.domain.admission import Limit, Limits
 from tachograph.domain.approvals.definition import Approval
-from tachograph.domain.events import CallRequest, ModelTurn, RunResumed, RunStarted, ToolStarted
+from tachograph.domain.events import CallRequest, ModelTurn, RunResumed, RunStarted, ToolCall, ToolStarted
 from tachograph.domain.origins import ASIDE, QUEUE, Queued
 from tachograph.domain.ports import AskedCall, EventStore, ModelReply
 from tachograph.domain.queueing import LOOK_AGAIN
+from tachograph.domain.tools import tool
 from tachograph.tests.approvals.desk import ANN, Desk, paying
 from tachograph.tests.cli.program import owner_of_a_dead_process
 
-from .story import LEAVES, LOOKS_UP, SAYS_NOTHING, Shop, ask, clerk, in_an_hour
+from .story import LEAVES, LOOKS_UP, SAYS_NOTHING, Order, Shop, ask, clerk, in_an_hour
 
 
 def ids(done: list[Worked]) -> list[UUID]:
@@ -76,6 +80,27 @@ class TestRuns:
         assert ids(shop.works()) == [mine]
         assert ids(shop.works(other)) == [others]
 
+    def test_their_calls_keep_to_the_limits_of_the_worker(self, shop: Shop) -> None:
+        at_work: list[int] = []
+
+        @tool(effect="read")
+        async def count(order: Order) -> int:
+            """Count who is here at the same time."""
+            at_work.append(1)
+            await asyncio.sleep(0.01)
+            here = len(at_work)
+            at_work.pop()
+            return here
+
+        agent = clerk(ask("count"), ask("answer_user"), tools=(count,))
+        run_ids = [shop.submits(agent) for _ in range(6)]
+        shop.works(agent, limits=Limits(tools={"count": Limit(at_once=2)}))
+        outputs = [
+            event.output for id in run_ids for event in shop.history(id) if isinstance(event, ToolCall)
+        ]
+        assert len(outputs) == 6
+        assert max(outputs) == "2"
+
 
 class TestFailures:
     def test_a_run_that_fails_is_tried_again_later(self, shop: Shop) -> None:
@@ -106,11 +131,46 @@ class TestFailures:
     def test_a_tool_that_ends_the_process_does_not_end_the_worker(self, shop: Shop) -> None:
         agent = clerk(*LEAVES)
         left, fine = shop.submits(agent, priority=1), shop.submits(agent)
-        done = shop.works(agent)
+        done = shop.works(agent, at_once=1)
         assert [(worked.id, worked.result, worked.reason) for worked in done] == [
             (left, "failed", "SystemExit: 7"),
             (fine, "failed", "SystemExit: 7"),
         ]
+
+    def test_a_run_whose_record_can_not_go_on_does_not_keep_the_others_from_it(
+        self, postgres_schema_url: str
+    ) -> None:
+        store = open_store(postgres_schema_url)
+        shop = Shop(store)
+        stuck, fine = shop.submits(priority=1), shop.submits()
+        with psycopg.connect(postgres_schema_url, autocommit=True) as database:
+            database.execute(
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+                " $$ BEGIN RAISE EXCEPTION 'no end for it'; END $$"
+            )
+            database.execute(
+                f"CREATE TRIGGER refuse BEFORE INSERT ON stored_events FOR EACH ROW WHEN (NEW.topic ="
+                f" 'terminal' AND NEW.originator_id = '{stuck}') EXECUTE FUNCTION refuse()".encode()
+            )
+        done = {worked.id: worked for worked in shop.works(tries_max=1)}
+        assert (done[stuck].result, done[fine].result) == ("set_aside", "ended")
+        assert "no end for it" in str(done[stuck].reason)
+        store.close()
+
+    def test_a_run_that_can_not_be_read_is_said_and_left(self, sqlite_url: str) -> None:
+        store = open_store(sqlite_url)
+        shop = Shop(store)
+        odd, fine = shop.submits(priority=1), shop.submits()
+        with sqlite3.connect(sqlite_url.removeprefix("sqlite:///")) as database:
+            database.execute(
+                "INSERT INTO stored_events (originator_id, originator_version, topic, state)"
+                f" VALUES ('{odd.hex}', 2, 'nonsense', x'7b7d')"
+            )
+        assert [(worked.id, worked.result) for worked in shop.works(at_once=1)] == [
+            (odd, "unreadable"),
+            (fine, "ended"),
+        ]
+        store.close()
 
     def test_an_agent_without_a_model_has_its_tries_too(self, shop: Shop) -> None:
         run_id = shop.submits(clerk())
@@ -197,6 +257,11 @@ class TestWhatNobodyHas:
     def test_a_submitted_run_is_taken_over(self, shop: Shop, dead: str) -> None:
         run_id = self.begun_by(shop, dead, Queued())
         assert ids(shop.works()) == [run_id]
+
+    def test_it_goes_before_what_nobody_has_begun(self, shop: Shop, dead: str) -> None:
+        waiting = shop.submits(priority=1000)
+        begun = self.begun_by(shop, dead, Queued(priority=-1))
+        assert ids(shop.works(at_once=1)) == [begun, waiting]
 
     def test_one_of_a_living_process_is_left_alone(self, shop: Shop) -> None:
         self.begun_by(shop, f"{os.uname().nodename}:{os.getppid()}:0badcafe", Queued())
