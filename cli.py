@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from tachograph.adapters.reports.catalogue import CATALOGUE
 from tachograph.adapters.screen.commands import JSON_HELP, STORE_HELP, OneOf, Root, Settings
 
 STORE_DEFAULT: Final = "sqlite:///tachograph.db"
@@ -31,6 +32,18 @@ def _forms() -> Sequence[str]:
     return FORMS
 
 
+def _report_forms() -> Sequence[str]:
+    from tachograph.adapters.screen.reporting import FORMS
+
+    return FORMS
+
+
+def _rule_sets() -> Sequence[str]:
+    from tachograph.adapters.reports.rule_sets import rule_set_names
+
+    return rule_set_names()
+
+
 def _rules() -> Sequence[str]:
     from tachograph.domain.why.explaining import EXPLAINERS
 
@@ -41,6 +54,8 @@ SCENARIO: Final = OneOf("scenario", _scenarios)
 FORMAT: Final = OneOf("format", _formats)
 FORM: Final = OneOf("format", _forms)
 RULES: Final = OneOf("version", _rules)
+REPORT_FORM: Final = OneOf("format", _report_forms)
+RULE_SET: Final = OneOf("rule set", _rule_sets)
 VERSION: Final = click.IntRange(min=1)
 COUNT: Final = click.IntRange(min=1)
 PRIORITY: Final = click.IntRange(-1000, 1000)
@@ -758,6 +773,86 @@ def approvals_remind(settings: Settings, agent: str | None) -> int:
     from tachograph.adapters.screen import approvals as screen
 
     return screen.remind(settings, agent)
+
+
+@main.group()
+def report() -> None:
+    """Reports for auditors: each says what it stands on, and is the same again from the same position."""
+
+
+def _report_command(name: str, title: str, question: str) -> None:
+    """Add the command of one report."""
+
+    @report.command(name, short_help=title, help=f"{title}. {question}")
+    @click.option(
+        "--from", "since", metavar="DAY|TIME", help="From this day or time. Default: the beginning."
+    )
+    @click.option(
+        "--to", "until", metavar="DAY|TIME", help="Up to this day, the whole of it, or before this time."
+    )
+    @click.option(
+        "--zone",
+        metavar="NAME",
+        default="UTC",
+        show_default=True,
+        help="Time zone of the period and of what is shown.",
+    )
+    @click.option("--tenant", metavar="NAME", help="Of this tenant alone.")
+    @click.option(
+        "--position",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="As the record stood at this position. Default: its end.",
+    )
+    @click.option(
+        "--format", "form", type=REPORT_FORM, metavar="FORMAT", help="table, csv, json, html, pdf or parquet."
+    )
+    @click.option(
+        "--section", metavar="NAME", help="For csv and parquet: this section alone, as a plain table."
+    )
+    @click.option("--output", metavar="FILE", help="Write it to a file. Default: standard output.")
+    @pass_settings
+    def command(
+        settings: Settings,
+        since: str | None,
+        until: str | None,
+        zone: str,
+        tenant: str | None,
+        position: int | None,
+        form: str | None,
+        section: str | None,
+        output: str | None,
+    ) -> int:
+        from tachograph.adapters.screen import reporting
+
+        return reporting.report(settings, name, since, until, zone, tenant, position, form, section, output)
+
+
+for _name, _entry in CATALOGUE.items():
+    _report_command(_name, _entry.title, _entry.question)
+
+
+@report.command("list")
+@pass_settings
+def report_list(settings: Settings) -> int:
+    """List the reports, what each answers, and which rule sets it serves."""
+    from tachograph.adapters.screen import reporting
+
+    return reporting.listed(settings)
+
+
+@report.command("map")
+@click.argument("rules", metavar="RULES", type=RULE_SET)
+@pass_settings
+def report_map(settings: Settings, rules: str) -> int:
+    """
+    Print what a law or standard asks for, which evidence there is, from where, and what is NOT covered.
+
+    RULES is eu-ai-act, gdpr, iso-42001, pci-dss-10, soc-2 or sox. No report says that a requirement is met.
+    """
+    from tachograph.adapters.screen import reporting
+
+    return reporting.mapped(settings, rules)
 
 
 @main.group()

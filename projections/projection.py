@@ -94,6 +94,25 @@ class Table:
 
 
 @dataclass(frozen=True)
+class SqlView:
+    """
+    A query over the tables of one projection, shown under its own name.
+
+    Args:
+        columns: What each column says, in order.
+        query: In it, `{name}` stands for a table of the projection, or for a view before this one.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    query: str
+
+    def __post_init__(self) -> None:
+        for name in (self.name, *self.columns):
+            check_name(name)
+
+
+@dataclass(frozen=True)
 class Projection:
     """
     A read model.
@@ -104,6 +123,7 @@ class Projection:
         changes: Takes placed events in order of position, gives rows by name of table. It is pure, and
             the rows of a batch are those of its events, one after the other.
         shows_unreadable: Whether it takes entries that can't be read. Otherwise they are quarantined.
+        views: Over its tables, in an order in which each needs those before it alone.
     """
 
     name: str
@@ -112,6 +132,7 @@ class Projection:
     changes: Callable[[Sequence[Placed]], Changes]
     kinds: frozenset[str] | None = None
     shows_unreadable: bool = False
+    views: tuple[SqlView, ...] = ()
 
     def __post_init__(self) -> None:
         check_name(self.name)

@@ -58,8 +58,8 @@ class Generation:
     """
     One generation of a view's tables.
 
-    `version` is that of the projection that fills them, `tables` their names then: a later version
-    may have others.
+    `version` is that of the projection that fills them, `tables` their names then, and before them those of
+    views over them: a later version may have others.
     """
 
     name: str
@@ -159,7 +159,10 @@ def _begin(transaction: Transaction, projection: Projection, at: str, *, live: b
         transaction.execute(_DELETE, (leftover.name, leftover.generation))
     for table in projection.tables:
         transaction.create(table, number)
-    names = tuple(table.name for table in projection.tables)
+    views = [
+        view.name for view in reversed(projection.views)
+    ]  # Dropped in this order: before what they need.
+    names = (*views, *(table.name for table in projection.tables))
     new = Generation(projection.name, number, projection.version, 0, live, names, at)
     transaction.execute(_INSERT, (new.name, number, new.version, int(live), " ".join(names), at))
     return new
@@ -169,6 +172,9 @@ def _show(transaction: Transaction, projection: Projection, generation: Generati
     for table in projection.tables:
         transaction.execute(statements.create_view(table, generation.generation))
         transaction.grant(table.name)
+    for view in projection.views:
+        transaction.execute(statements.create_sql_view(view, projection, generation.generation))
+        transaction.grant(view.name)
 
 
 def _drop(transaction: Transaction, generation: Generation) -> None:

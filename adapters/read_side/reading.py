@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from tachograph.adapters.read_side import counting, generations, quarantine, queries
+from tachograph.adapters.read_side import as_of, counting, generations, quarantine, queries
 from tachograph.adapters.read_side.database import Database
 from tachograph.adapters.read_side.errors import BuiltByNewerRelease, UnknownProjection, ViewOutdated
 from tachograph.adapters.read_side.placing import PlacedLog
@@ -13,6 +13,7 @@ from tachograph.adapters.read_side.quarantine import Quarantined
 from tachograph.adapters.read_side.runner import Progress, Runner
 from tachograph.domain.ports import Clock, EventStore
 from tachograph.projections.approvals import APPROVALS
+from tachograph.projections.facts import FACTS
 from tachograph.projections.metrics import METRICS
 from tachograph.projections.plain import time_text
 from tachograph.projections.projection import Projection
@@ -181,6 +182,18 @@ class ReadSide:
         for projection in (RUNS, TIMELINE, APPROVALS):
             self._check(projection.name)
         return counting.in_doubt(self._database)
+
+    def facts(self, query: str, span: as_of.Span) -> list[tuple[Any, ...]]:
+        """Return the rows of a query over the facts as they stood at a position: see `as_of`."""
+        for projection in (FACTS, TIMELINE):
+            self._check(projection.name)
+        return as_of.rows(self._database, query, span)
+
+    def recorded_at(self, position: int) -> str | None:
+        """Return the latest time recorded up to a position, UTC, ISO 8601: see `as_of`."""
+        for projection in (FACTS, TIMELINE):
+            self._check(projection.name)
+        return as_of.recorded_at(self._database, position)
 
     def close(self) -> None:
         """Let go of what was opened for the read side; the store stays open."""

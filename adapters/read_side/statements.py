@@ -8,11 +8,12 @@ from an event or a caller ever stands in a statement.
 from collections.abc import Mapping
 from typing import Final
 
-from tachograph.projections.projection import Column, Table, check_name
+from tachograph.projections.projection import Column, Projection, SqlView, Table, check_name
 
 _CREATE_TABLE: Final = "CREATE TABLE {table} ({columns}, PRIMARY KEY ({key}))"
 _CREATE_INDEX: Final = "CREATE INDEX {table}_{number} ON {table} ({columns})"
 _CREATE_VIEW: Final = "CREATE VIEW {view} AS SELECT {columns} FROM {table}"
+_CREATE_SQL_VIEW: Final = "CREATE VIEW {view} ({columns}) AS {query}"
 _DROP_TABLE: Final = "DROP TABLE IF EXISTS {table}"
 _DROP_VIEW: Final = "DROP VIEW IF EXISTS {view}"
 _INSERT: Final = "INSERT INTO {table} AS known ({columns}) {rows}"
@@ -50,6 +51,15 @@ def create_view(table: Table, generation: int) -> str:
     """Return the statement that shows one generation under the stable name."""
     columns = ", ".join(table.column_names)
     return _CREATE_VIEW.format(view=table.name, columns=columns, table=physical_name(table.name, generation))
+
+
+def create_sql_view(view: SqlView, projection: Projection, generation: int) -> str:
+    """Return the statement that shows a query over one generation's tables."""
+    tables = {table.name: physical_name(table.name, generation) for table in projection.tables}
+    names = tables | {other.name: other.name for other in projection.views}
+    return _CREATE_SQL_VIEW.format(
+        view=view.name, columns=", ".join(view.columns), query=view.query.format_map(names)
+    )
 
 
 def drop_view(name: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tachograph.adapters.reports.asking import InvalidPeriod
 from tachograph.adapters.screen.commands import NO, NOT_DONE, WRONG_USE, one_line
 from tachograph.adapters.stores.opening import InvalidStoreUrl
 from tachograph.domain.errors import (
@@ -38,7 +39,7 @@ def explain(exc: Exception, store_url: str) -> Failure:
     message = without_secrets(one_line(_said(exc)), store_url)
     if isinstance(exc, InvalidStoreUrl):
         return Failure(message, "Give one with --store or in TACHOGRAPH_STORE.", WRONG_USE)
-    if isinstance(exc, InvalidId):
+    if isinstance(exc, (InvalidId, InvalidPeriod)):
         return Failure(message, "", WRONG_USE)
     if isinstance(exc, (AnswerRefused, RunInDoubt)):
         return Failure(message, "", NO)

@@ -246,7 +246,7 @@ class TestProjections:
     def test_status_says_how_far_each_is(self, call: Call, demo_run: str) -> None:
         behind = {row["name"]: row["lag"] for row in call("projections", "status", "--json").jsons}
         caught_up = call("projections", "catch-up", "--json").jsons
-        assert set(behind) == {"approvals", "metrics", "runs", "step_counts", "timeline"}
+        assert set(behind) == {"approvals", "facts", "metrics", "runs", "step_counts", "timeline"}
         assert {row["lag"] for row in caught_up} == {0}
         assert {row["position"] for row in caught_up} == {11}
 
@@ -259,7 +259,7 @@ class TestProjections:
         assert call("projections", "rebuild").code == 0
         told = call("projections", "rebuild", "nope")
         assert told.code == 2
-        assert "There are: approvals, metrics, runs, step_counts, timeline." in told.err
+        assert "There are: approvals, facts, metrics, runs, step_counts, timeline." in told.err
 
 
 class TestSimulate:

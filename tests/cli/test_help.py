@@ -9,6 +9,7 @@ import click
 import pytest
 
 from tachograph.adapters.importers.importing import FORMATS
+from tachograph.adapters.reports.catalogue import NAMES
 from tachograph.adapters.stores.opening import DEFAULT_URL, URL_RULE
 from tachograph.cli import STORE_DEFAULT, main
 
@@ -56,6 +57,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         "submit", "worker", "requeue", "why", "why-not", "mcp", "new", "replay", "fork", "diff", "reconcile",
         "approvals list", "approvals show", "approvals grant", "approvals deny", "approvals remind",
         "export otel", "export openinference", "metrics",
+        "report list", "report map", *(f"report {name}" for name in NAMES),
     }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from tachograph import Agent, ScriptedModel, TerminalTool, TrustedContext, open_store, run, tool
+from tachograph.adapters.reports.catalogue import NAMES
 from tachograph.domain.ports import AskedCall, ModelReply
 
 from .program import Call, Result, call_program
@@ -198,6 +199,12 @@ def test_what_differs_between_hostile_runs(
         ("import", "X", "y"),
         ("import", "tau2", "X"),
         ("projections", "rebuild", "X"),
+        ("report", "X"),
+        ("report", "map", "X"),
+        ("report", "oversight", "--tenant", "X"),
+        ("report", "oversight", "--from", "X"),
+        ("report", "oversight", "--zone", "X"),
+        ("report", "oversight", "--format", "csv", "--section", "X"),
         ("run", "X", "--input", "y"),
         ("run", "shop:X", "--input", "y", "--model", "scripted:answered"),
         ("run", "shop:agent", "--input", "y", "--model", "X"),
@@ -302,6 +309,7 @@ def commands(store_url: str) -> list[tuple[str, ...]]:
         ("projections", "status"),
         *(("show", run) for run in runs),
         *(("rebuild", run) for run in runs[:5]),
+        *(("report", name) for name in NAMES),
     ]
 
 

@@ -140,7 +140,7 @@ class TestWhatIsCounted:
         append_foreign(database, database_url, run_id(1), 7, "from_the_future", b"{}")
         lag = {
             f'{{"view": "{name}"}}': 13
-            for name in ("approvals", "metrics", "runs", "step_counts", "timeline")
+            for name in ("approvals", "facts", "metrics", "runs", "step_counts", "timeline")
         }
         assert of(metrics(database_url), "tachograph_projection_lag") == lag
         after = metrics(database_url)

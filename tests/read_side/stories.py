@@ -113,7 +113,7 @@ def resumed(*, at: datetime = NOON, owner: str = "host:2:bbbbbbbb") -> RunResume
 
 
 def ended(outcome: Outcome = "answered", *, at: datetime = NOON, **fields: Any) -> Terminal:
-    return Terminal(recorded_at=at, outcome=outcome, totals=Totals(), **fields)
+    return Terminal(**{"recorded_at": at, "outcome": outcome, "totals": Totals()} | fields)
 
 
 def refund_run(trace_id: str = "trace-1", tenant: str = "shop", outcome: Outcome = "answered") -> Story:

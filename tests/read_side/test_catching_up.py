@@ -47,6 +47,7 @@ class TestPortions:
         assert (list(side.steps()), list(side.runs()), side.quarantined()) == ([], [], [])
         assert [(each.name, each.version, each.position, each.lag) for each in side.status()] == [
             ("approvals", 1, 0, 0),
+            ("facts", 1, 0, 0),
             ("metrics", 1, 0, 0),
             ("runs", 1, 0, 0),
             ("step_counts", 1, 0, 0),
@@ -142,7 +143,7 @@ class TestPlaces:
         assert positions[-1] > len(positions)
         side = opened(database, batch_size=1)
         assert side.catch_up() == 3
-        assert [status.lag for status in side.status()] == [0] * 5
+        assert [status.lag for status in side.status()] == [0] * 6
         assert list(side.steps()) == counted(database)
 
 

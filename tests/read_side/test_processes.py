@@ -47,7 +47,7 @@ def test_runners_at_once_apply_each_event_once(
     assert side.catch_up() == 0
     assert list(side.steps()) == counted(database)
     assert {(row["steps"], row["tool_calls"], row["version"]) for row in side.runs()} == {(2, 1, 6)}
-    assert [status.generation for status in side.status()] == [1] * 5
+    assert [status.generation for status in side.status()] == [1] * 6
 
 
 @pytest.mark.parametrize("batches", [0, 1, 5, 11])
@@ -73,7 +73,7 @@ def test_a_rebuild_killed_in_the_middle_leaves_the_view_as_it_was(
     expected = contents(side)
     kill_after(runner(database_url, "rebuild", 10), 5)
     assert contents(side) == expected
-    assert [status.generation for status in side.status()] == [1] * 5
+    assert [status.generation for status in side.status()] == [1] * 6
     assert said(runner(database_url, "rebuild", 500))[-1] == "applied 360"
     assert contents(side) == expected
-    assert [status.generation for status in side.status()] == [3] * 5
+    assert [status.generation for status in side.status()] == [3] * 6

@@ -55,12 +55,14 @@ class TestUnreadable:
         assert [(line["tool_calls"], line["outcomes"]) for line in side.steps()] == [(1, {"answered": 1})]
         assert [(each.projection, each.run_id, each.version, each.kind) for each in side.quarantined()] == [
             ("approvals", str(ONE), 3, "run_paused"),
+            ("facts", str(ONE), 3, "run_paused"),
             ("metrics", str(ONE), 3, "run_paused"),
             ("runs", str(ONE), 3, "run_paused"),
             ("step_counts", str(ONE), 3, "run_paused"),
         ]
         assert {status.name: (status.quarantined, status.lag) for status in side.status()} == {
             "approvals": (1, 0),
+            "facts": (1, 0),
             "metrics": (1, 0),
             "runs": (1, 0),
             "step_counts": (1, 0),
@@ -128,6 +130,7 @@ class TestPoison:
         side.catch_up()
         assert [(each.name, each.quarantined, each.lag) for each in side.status()] == [
             ("approvals", 0, 0),
+            ("facts", 0, 0),
             ("metrics", 0, 0),
             ("runs", 0, 0),
             ("step_counts", 2, 0),

@@ -19,6 +19,7 @@ from tachograph.adapters.read_side import (
 from tachograph.adapters.read_side.database import Database, ViewHeld
 from tachograph.domain.ports import EventStore
 from tachograph.projections.catalogue import PROJECTIONS
+from tachograph.projections.facts import FACTS
 from tachograph.projections.projection import Projection
 from tachograph.projections.step_counts import STEP_COUNTS
 
@@ -33,7 +34,7 @@ class TestRebuild:
         before = contents(side)
         assert side.rebuild() == 30
         assert contents(side) == before
-        assert [(each.generation, each.lag) for each in side.status()] == [(2, 0)] * 5
+        assert [(each.generation, each.lag) for each in side.status()] == [(2, 0)] * 6
 
     def test_one_view_alone(self, store: EventStore, side: ReadSide) -> None:
         fill(store, 2)
@@ -41,6 +42,7 @@ class TestRebuild:
         assert side.rebuild(["timeline", "timeline"]) == 12
         assert {each.name: each.generation for each in side.status()} == {
             "approvals": 1,
+            "facts": 1,
             "metrics": 1,
             "runs": 1,
             "step_counts": 1,
@@ -60,7 +62,7 @@ class TestRebuild:
 
     def test_names_of_no_projection_are_refused(self, side: ReadSide) -> None:
         with pytest.raises(
-            UnknownProjection, match="no projection 'stepz'; there are: approvals, metrics, runs,"
+            UnknownProjection, match="no projection 'stepz'; there are: approvals, facts, metrics, runs,"
         ):
             side.rebuild(["stepz"])
         with pytest.raises(UnknownProjection):
@@ -80,7 +82,7 @@ class TestRebuild:
         assert [(each.position, each.error) for each in side.quarantined()] == first
         side.rebuild()
         assert [(each.position, each.error) for each in side.quarantined()] == first
-        assert [each.quarantined for each in side.status()] == [0, 0, 0, 2, 0]
+        assert [each.quarantined for each in side.status()] == [0, 0, 0, 0, 2, 0]
         assert query(database_url, "SELECT DISTINCT generation FROM projection_quarantine") == [(3,)]
 
 
@@ -196,11 +198,12 @@ class TestInterrupted:
                 opened(database, batch_size=5).rebuild(progress=interrupt)
         side = opened(database)
         assert contents(side) == before
-        assert [each.generation for each in side.status()] == [1] * 5
+        assert [each.generation for each in side.status()] == [1] * 6
         side.rebuild()
         assert contents(side) == before
         assert physical_tables(database_url) == {
             "approvals_g4",
+            *(f"{table.name}_g4" for table in FACTS.tables),
             "metric_counts_g4",
             "runs_g4",
             "step_counts_g4",
@@ -230,7 +233,7 @@ class TestInterrupted:
             side.rebuild(progress=lambda position, head: taken.append(other.rebuild()))
         assert taken == [36]
         assert contents(side) == expected
-        assert [(each.generation, each.lag) for each in side.status()] == [(3, 0)] * 5
+        assert [(each.generation, each.lag) for each in side.status()] == [(3, 0)] * 6
 
     def test_a_view_shown_by_another_while_the_old_one_is_caught_up(
         self, database: EventStore, opened: OpenReadSide

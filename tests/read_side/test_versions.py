@@ -9,6 +9,7 @@ import pytest
 from tachograph.adapters.read_side import BuiltByNewerRelease, ViewOutdated
 from tachograph.domain.ports import EventStore
 from tachograph.projections.catalogue import PROJECTIONS
+from tachograph.projections.facts import FACTS
 from tachograph.projections.projection import Column, Projection
 from tachograph.projections.step_counts import COUNTS, STEP_COUNTS
 
@@ -29,6 +30,7 @@ class TestVersions:
         assert newer.catch_up() == 12 + 36
         assert [(each.name, each.version, each.generation) for each in newer.status()] == [
             ("approvals", 1, 1),
+            ("facts", 1, 1),
             ("metrics", 1, 1),
             ("runs", 1, 1),
             ("step_counts", 2, 2),
@@ -36,6 +38,7 @@ class TestVersions:
         ]
         assert physical_tables(database_url) == {
             "approvals_g1",
+            *(f"{table.name}_g1" for table in FACTS.tables),
             "metric_counts_g1",
             "runs_g1",
             "step_counts_g2",

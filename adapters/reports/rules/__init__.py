@@ -1,0 +1,1 @@
+"""Which clauses of laws and standards each report serves, as dated data."""
