@@ -13,7 +13,6 @@ import asyncio
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -100,7 +99,7 @@ async def measure(url: str, runs: int) -> dict[str, float]:
     store.close()
     return {
         "kb_per_waiting_run": (rss_waiting - rss_before) / runs / 1000,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000,
+        "peak_mb": _peak_mb(),
         "cpu_ms_per_step": cpu_s * 1000 / runs / STEPS,
         "all_wait_after_s": waited_s,
         "runs_per_s": runs / took_s,
@@ -116,6 +115,11 @@ def _immediately() -> Waiting:
 def _rss() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _peak_mb() -> float:
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))) / 1000
 
 
 def main() -> None:
