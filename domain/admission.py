@@ -4,8 +4,12 @@ Who may go on when more wants to be done at once than is allowed: limits per ten
 Each model and each tool has a line of those that wait for it, tenant by tenant in turn, and within a tenant
 first come first served. So a tenant with a thousand runs holds up another one by a single call, and who waits
 for one tool is passed by those who wait for another.
+
+Who could go on but for the tenant's own limit is passed too, but only once: it keeps its place in the line, and
+is owed a place of the tenant that no other call of the tenant takes before it. So nobody waits for ever.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -82,13 +86,18 @@ class _Use:
     inside: int = 0
     begun: deque[float] = field(default_factory=deque)
 
-    def free_at(self, now: float) -> float | None:
-        """Return when one more may begin: now, a later time, or None as long as nobody leaves."""
-        if self.limit.at_once is not None and self.inside >= self.limit.at_once:
-            return None
-        if self.limit.per_minute is None or len(self.begun) < self.limit.per_minute:
-            return now
-        return max(now, self.begun[0] + MINUTE_S)
+    def room(self, now: float) -> float:
+        """Return how many more may begin now."""
+        while self.begun and self.begun[0] + MINUTE_S <= now:
+            self.begun.popleft()
+        at_once = math.inf if self.limit.at_once is None else self.limit.at_once - self.inside
+        rate = math.inf if self.limit.per_minute is None else self.limit.per_minute - len(self.begun)
+        return min(at_once, rate)
+
+    def opens_at(self) -> float | None:
+        """Return when there is room again though nobody leaves; asked while there is none."""
+        full = self.limit.at_once is not None and self.inside >= self.limit.at_once
+        return None if full else self.begun[0] + MINUTE_S
 
     def is_needed(self, now: float) -> bool:
         return self.inside > 0 or bool(self.begun and now - self.begun[-1] < MINUTE_S)
@@ -96,8 +105,6 @@ class _Use:
     def enter(self, now: float) -> None:
         self.inside += 1
         if self.limit.per_minute is not None:
-            if len(self.begun) == self.limit.per_minute:
-                self.begun.popleft()
             self.begun.append(now)
 
 
@@ -113,6 +120,8 @@ class Admission:
         self._used: dict[Limited, _Use] = {}
         # Of each target the tenants that wait, the next one first, each with its tickets in order.
         self._lines: dict[Limited, dict[str, deque[Ticket]]] = {}
+        # Of each tenant the tickets that were passed because of its own limit, the first one first.
+        self._owed: dict[str, list[Ticket]] = {}
         self.next_at: float | None = None  # When somebody may go in though nobody leaves.
 
     def is_free(self, ticket: Ticket) -> bool:
@@ -129,6 +138,9 @@ class Admission:
         line[ticket.tenant].remove(ticket)
         if not line[ticket.tenant]:
             del line[ticket.tenant]
+        if not line:
+            del self._lines[ticket.target]
+        self._no_longer_owe(ticket)
 
     def leave(self, ticket: Ticket) -> None:
         """Count a ticket that was let in as done."""
@@ -144,34 +156,53 @@ class Admission:
 
     def _let_in_of(self, target: Limited, now: float) -> Iterator[Ticket]:
         line = self._lines[target]
-        passed = 0  # Tenants in a row that may not go on now.
-        while line and passed < len(line):
-            tenant, tickets = next(iter(line.items()))
-            del line[tenant]
-            if self._is_open(tickets[0], now):
-                passed = 0
-                ticket = tickets.popleft()
-                for use in self._uses(ticket):
-                    use.enter(now)
-                yield ticket
-            else:
-                passed += 1
-            if tickets:
-                line[tenant] = tickets
-            target_use = self._use(target)
-            if target_use is not None and target_use.free_at(now) != now:
-                self._note(target_use.free_at(now) if line else None)
-                break
+        use = self._use(target)
+        somebody = True
+        while somebody:
+            somebody = False
+            for tenant in list(line):
+                if use is not None and use.room(now) <= 0:
+                    self._note(use.opens_at())
+                    return
+                ticket = line[tenant][0]
+                if self._is_owed_or_free(ticket, now):
+                    somebody = True
+                    self._enter(ticket, now)
+                    yield ticket
         if not line:
             del self._lines[target]
 
-    def _is_open(self, ticket: Ticket, now: float) -> bool:
-        times = [use.free_at(now) for use in self._uses(ticket)]
-        if all(at == now for at in times):
+    def _enter(self, ticket: Ticket, now: float) -> None:
+        """Count a ticket as let in; its tenant goes to the end of the line."""
+        line = self._lines[ticket.target]
+        tickets = line.pop(ticket.tenant)
+        tickets.popleft()
+        if tickets:
+            line[ticket.tenant] = tickets
+        self._no_longer_owe(ticket)
+        for use in self._uses(ticket):
+            use.enter(now)
+
+    def _is_owed_or_free(self, ticket: Ticket, now: float) -> bool:
+        """Tell whether its tenant has a place for a ticket; if not, the tenant owes it one."""
+        use = self._use(Limited("tenant", ticket.tenant))
+        if use is None:
             return True
-        if None not in times:
-            self._note(max(at for at in times if at is not None))
-        return False
+        room, owed = use.room(now), self._owed.setdefault(ticket.tenant, [])
+        if ticket not in owed:
+            if room > len(owed):
+                return True
+            owed.append(ticket)
+        if room <= 0:
+            self._note(use.opens_at())
+        return room > owed.index(ticket)
+
+    def _no_longer_owe(self, ticket: Ticket) -> None:
+        owed = self._owed.get(ticket.tenant, [])
+        if ticket in owed:
+            owed.remove(ticket)
+        if not owed:
+            self._owed.pop(ticket.tenant, None)
 
     def _note(self, at: float | None) -> None:
         if at is not None:

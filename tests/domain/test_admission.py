@@ -1,7 +1,10 @@
 """Who may go on: given limits and those that wait, when one asks or leaves, then who is let in."""
 
-from collections import Counter
+import math
+from collections import Counter, deque
+from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -146,12 +149,18 @@ class Door(RuleBasedStateMachine):
         recent = Counter(
             limited for at, ticket in self.begun if self.now < at + MINUTE_S for limited in ticket.limited_by
         )
-        for ticket in self.waiting:
-            limits = [(limited, self.limits.of(limited) or Limit()) for limited in ticket.limited_by]
-            assert any(
-                inside[limited] >= (limit.at_once or 1e9) or recent[limited] >= (limit.per_minute or 1e9)
-                for limited, limit in limits
+
+        def room(limited: Limited) -> float:
+            limit = self.limits.of(limited) or Limit()
+            return min(
+                math.inf if limit.at_once is None else limit.at_once - inside[limited],
+                math.inf if limit.per_minute is None else limit.per_minute - recent[limited],
             )
+
+        at_full_targets = Counter(ticket.tenant for ticket in self.waiting if room(ticket.target) <= 0)
+        for ticket in self.waiting:
+            owed_to_others = at_full_targets[ticket.tenant]
+            assert room(ticket.target) <= 0 or room(Limited("tenant", ticket.tenant)) <= owed_to_others
 
 
 TestDoor = Door.TestCase
@@ -167,3 +176,49 @@ def test_everybody_who_waits_gets_in(tenants: list[str], at_once: int) -> None:
         waiting -= set(let_in)
         for ticket in let_in:
             admission.leave(ticket)
+
+
+@pytest.mark.parametrize("limit", [Limit(at_once=1), Limit(per_minute=1)], ids=["at once", "per minute"])
+def test_a_tenants_other_calls_do_not_keep_it_from_a_busy_model(limit: Limit) -> None:
+    """Tenant a is always in a tool call when the model is free, and the model is busy when that call ends."""
+    admission = Admission(Limits(tenants={"a": limit}, models={"m": Limit(at_once=1)}))
+    model, now = Limited("model", "m"), 0.0
+    inside: deque[Ticket] = deque(admission.let_in(now))
+    ask(admission, "a"), ask(admission, "b", model)
+    inside.extend(admission.let_in(now))
+    wanted = ask(admission, "a", model)
+    for _ in range(4):
+        ask(admission, "a"), ask(admission, "b", model)
+        now += MINUTE_S / 2
+        admission.leave(next(ticket for ticket in inside if ticket.target == model))
+        inside = deque(ticket for ticket in inside if ticket.target != model)
+        inside.extend(admission.let_in(now))
+        if wanted in inside:
+            break
+        now += MINUTE_S / 2
+        for ticket in [ticket for ticket in inside if ticket.target == READ]:
+            inside.remove(ticket)
+            admission.leave(ticket)
+        inside.extend(admission.let_in(now))
+    assert wanted in inside
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 2), st.integers(1, 2), st.integers(1, 2))
+def test_nobody_is_passed_for_ever(random: Random, tenants: int, models: int, tools: int) -> None:
+    """However long others go on asking, and in whatever order calls end."""
+    admission = Admission(Limits({"*": Limit(tenants)}, {"*": Limit(models)}, {"write": Limit(tools)}))
+    for tenant in TENANTS:
+        for target in TARGETS:
+            ask(admission, tenant, target)
+    inside = admission.let_in(0)
+    wanted = ask(admission, "a", Limited("model", "m"))
+    # Each call that ends is asked for again, by the same tenant.
+    for _ in range(len(TENANTS) * len(TARGETS)):
+        for ended in random.sample(inside, len(inside)):
+            inside.remove(ended)
+            admission.leave(ended)
+            ask(admission, ended.tenant, ended.target)
+            inside.extend(admission.let_in(0))
+            if wanted in inside:
+                return
+    assert wanted in inside
