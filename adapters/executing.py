@@ -1,9 +1,10 @@
 """
 One handler, run under its timeout, with whatever it does caught and named.
 
-A sync handler runs in a thread of its own, an async one on the event loop. A handler that is still
-running at its timeout is left behind: a thread can't be killed, so it ends with the process at the
-latest. An async handler that blocks the loop blocks it past its timeout too.
+A sync handler runs in a thread of its own, an async one on the event loop. An async handler that is still
+running at its timeout, or when its run is cancelled, is cancelled and given CLEAN_UP_S to clean up. Else it is
+left behind, as is a thread, which can't be killed: it ends with the process at the latest. An async handler
+that blocks the loop blocks it past its timeout too.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from tachograph.domain.text import clipped
 from tachograph.domain.tools import ToolContext
 from tachograph.domain.values import Unserializable, json_text
 
+CLEAN_UP_S: Final = 5.0
 _MESSAGE_MAX: Final = 2_000
 _DETAIL_MAX: Final = 8_000
 
@@ -40,18 +42,15 @@ async def execute(call: ReadyCall, context: ToolContext, output_max: int) -> Suc
         output_max: Bytes of JSON text above which an output is refused.
     """
     arguments = (call.arguments, context) if call.tool.takes_context else (call.arguments,)
-    running: asyncio.Future[Any] = (
-        asyncio.ensure_future(_on_loop(call.tool.handler(*arguments)))
-        if call.tool.is_async
-        else _in_thread(call, arguments)
-    )
+    answering = call.tool.handler(*arguments) if call.tool.is_async else _in_thread(call, arguments)
+    running = asyncio.ensure_future(_on_loop(answering))
     try:
         done, _ = await asyncio.wait((running,), timeout=call.tool.timeout_s)
     except asyncio.CancelledError:
-        running.cancel()
+        await _cancelled(running)
         raise
     if not done:
-        running.cancel()
+        await _cancelled(running)
         return _timed_out(call)
     result = running.result()
     if isinstance(result, _Raised):
@@ -62,6 +61,11 @@ async def execute(call: ReadyCall, context: ToolContext, output_max: int) -> Suc
 @dataclass(frozen=True, slots=True)
 class _Raised:
     error: BaseException
+
+
+async def _cancelled(running: asyncio.Task[Any]) -> None:
+    running.cancel()
+    await asyncio.wait((running,), timeout=CLEAN_UP_S)
 
 
 async def _on_loop(awaitable: Awaitable[Any]) -> Any:
@@ -85,14 +89,10 @@ def _in_thread(call: ReadyCall, arguments: tuple[Any, ...]) -> asyncio.Future[An
     context = contextvars.copy_context()
 
     def settle(result: Any) -> None:
-        if future.done():
-            return
-        if inspect.isawaitable(result):
-            task = asyncio.ensure_future(_on_loop(result))
-            task.add_done_callback(lambda done: _pass_on(done, future))
-            future.add_done_callback(lambda done: task.cancel() if done.cancelled() else None)
-        else:
+        if not future.done():
             future.set_result(result)
+        else:
+            _drop(result)
 
     def work() -> None:
         try:
@@ -102,15 +102,15 @@ def _in_thread(call: ReadyCall, arguments: tuple[Any, ...]) -> asyncio.Future[An
         try:
             loop.call_soon_threadsafe(settle, result)
         except RuntimeError:  # The loop was closed while the handler ran: nobody waits any more.
-            return
+            _drop(result)
 
     threading.Thread(target=work, name=f"tool-{call.tool.name}", daemon=True).start()
     return future
 
 
-def _pass_on(done: "asyncio.Future[Any]", future: "asyncio.Future[Any]") -> None:
-    if not future.done() and not done.cancelled():
-        future.set_result(done.result())
+def _drop(result: Any) -> None:
+    if inspect.iscoroutine(result):
+        result.close()
 
 
 def _timed_out(call: ReadyCall) -> Failed:

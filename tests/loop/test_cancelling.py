@@ -40,6 +40,7 @@ class Held:
         try:
             await asyncio.sleep(3_600)
         finally:
+            await asyncio.sleep(0.02)  # Cleaning up takes a moment.
             self.ended.append(self.point)
 
     def tool(self) -> Tool:

@@ -1,12 +1,14 @@
 """Whatever a handler raises, or however long it takes, the run goes on and the record says what happened."""
 
 import asyncio
+import inspect
 import threading
 import time
 from typing import Any
 
 import pytest
 
+from tachograph.adapters import executing
 from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.running import resume
 from tachograph.domain.events import Effect, ToolCall, ToolError
@@ -204,6 +206,67 @@ class TestTimeout:
     ) -> None:
         told = called(memory, probe(lambda: asyncio.sleep(10), timeout_s=0.05))
         told_error(told, "timed_out", "probe did not answer within 0.05 s.")
+
+    def test_the_next_step_waits_until_it_has_cleaned_up(self, memory: EventStore) -> None:
+        order: list[str] = []
+
+        @tool(effect="read", timeout_s=0.02)
+        async def slow(arguments: Nothing) -> None:
+            try:
+                await asyncio.sleep(10)
+            finally:
+                await asyncio.sleep(0.05)
+                order.append("cleaned up")
+
+        tell(memory, agent(slow, probe(lambda: order.append("next"))), turn(ask("slow"), ask("probe")), DONE)
+        assert order == ["cleaned up", "next"]
+
+    def test_one_that_will_not_stop_is_left_behind(
+        self, memory: EventStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(executing, "CLEAN_UP_S", 0.05)
+        stubborn = threading.Event()
+
+        @tool(effect="read", timeout_s=0.02)
+        async def probe(arguments: Nothing) -> None:
+            for _ in range(100):
+                try:
+                    await asyncio.sleep(0.01)
+                except asyncio.CancelledError:
+                    stubborn.set()
+
+        told_error(called(memory, probe), "timed_out", "probe did not answer within 0.02 s.")
+        assert stubborn.is_set()
+
+    @pytest.mark.parametrize("loop_is_open", [True, False])
+    def test_a_coroutine_that_a_thread_returns_too_late_is_closed(
+        self, memory: EventStore, loop_is_open: bool
+    ) -> None:
+        release = threading.Event()
+        made: list[Any] = []
+
+        async def never_awaited() -> None:
+            return None
+
+        def late() -> Any:
+            release.wait(10)
+            made.append(never_awaited())
+            return made[0]
+
+        def wait_for_it() -> None:
+            release.set()
+            while not made:
+                time.sleep(0.001)
+            time.sleep(0.05)
+
+        @tool(effect="read")
+        def second(arguments: Nothing) -> None:
+            if loop_is_open:
+                wait_for_it()
+
+        tell(memory, agent(probe(late, timeout_s=0.02), second), turn(ask("probe"), ask("second")), DONE)
+        wait_for_it()
+        assert inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED
 
     def test_what_comes_too_late_is_not_recorded(self, memory: EventStore) -> None:
         release, returned = threading.Event(), threading.Event()
