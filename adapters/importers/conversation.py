@@ -27,7 +27,12 @@ class ForeignCall:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What one party said. Only the assistant has calls, usage and cost."""
+    """
+    What one party said. Only the assistant has calls, usage, cost and what follows them.
+
+    Args:
+        model: That was asked, where the file says it of each answer; None: that of the conversation.
+    """
 
     role: Literal["system", "user", "assistant"]
     text: str | None
@@ -35,6 +40,10 @@ class Utterance:
     at: datetime | None = None
     usage: Usage = NO_USAGE
     cost_usd: Decimal | None = None
+    model: str | None = None
+    model_answered: str | None = None
+    response_id: str | None = None
+    latency_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,7 @@ class ToolResult:
     text: str | None
     is_error: bool
     at: datetime | None = None
+    duration_ms: int = 0
 
 
 ForeignMessage = Utterance | ToolResult

@@ -127,7 +127,8 @@ def _model_turn(conversation: Conversation, turn: Turn, step: int) -> ModelTurn:
     return ModelTurn(
         recorded_at=_time(conversation, said),
         step=step,
-        model_asked=texts.keep("model_asked", conversation.model),
+        model_asked=texts.keep("model_asked", said.model or conversation.model),
+        model_answered=texts.keep_if_any("model_answered", said.model_answered),
         request_digest=_UNKNOWN,
         text=texts.keep_if_any("text", said.text),
         calls=tuple(
@@ -137,7 +138,8 @@ def _model_turn(conversation: Conversation, turn: Turn, step: int) -> ModelTurn:
         finish_reason="tool_calls" if said.calls else "stop",
         usage=said.usage,
         cost_usd=said.cost_usd,
-        latency_ms=0,
+        latency_ms=said.latency_ms,
+        response_id=texts.keep_if_any("response_id", said.response_id),
         altered=texts.altered,
     )
 
@@ -159,7 +161,7 @@ def _result(at: datetime, call: CallRequest, result: ToolResult | None) -> ToolC
             name=call.name,
             arguments=_arguments(call),
             output=json_text(result.text),
-            duration_ms=0,
+            duration_ms=result.duration_ms,
         )
     exact = (result.text or "") if result else NO_RESULT
     message, notes = storable("message", exact)
@@ -170,7 +172,7 @@ def _result(at: datetime, call: CallRequest, result: ToolResult | None) -> ToolC
         code="tool_execution_failed" if result else "outcome_unknown",
         message=message,
         detail=f"{'; '.join(notes)}: {json_text(exact)}" if notes else None,
-        duration_ms=0,
+        duration_ms=result.duration_ms if result else 0,
     )
 
 
