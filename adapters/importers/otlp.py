@@ -73,10 +73,10 @@ def spans_of(file: str, data: bytes) -> list[ForeignSpan]:
         ImportRejected: It isn't such a file, or a span breaks the format.
     """
     found: dict[tuple[str, str], ForeignSpan] = {}
-    for span in _spans(_requests(file, data)):
+    for span in spans_in(_requests(file, data)):
         if len(found) >= SPANS_MAX:
             span.reject(f"the file has more than {SPANS_MAX} spans")
-        read = _span(span, len(found))
+        read = read_span(span, len(found))
         first = found.setdefault((read.trace_id, read.span_id), read)
         if _content(first) != _content(read):
             span.reject(f"span {read.span_id} stands twice, with other content")
@@ -93,27 +93,16 @@ def parsed(place: Node, name: str) -> Any:
     return load(f"{place.file}: {'/'.join(map(str, place.path))}/{name}", value.encode("utf-8", "replace"))
 
 
-def _requests(file: str, data: bytes) -> Iterator[Node]:
-    try:
-        document = load(file, data)
-    except ImportRejected:
-        lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
-        if len(lines) < 2 or not lines[0][1].rstrip().endswith(b"}"):
-            raise
-        for number, line in lines:
-            yield node(f"{file}: line {number}", (), load(f"{file}: line {number}", line))
-        return
-    yield from nodes(file, ("requests",), document if isinstance(document, list) else [document])
-
-
-def _spans(requests: Iterator[Node]) -> Iterator[Node]:
+def spans_in(requests: Iterator[Node]) -> Iterator[Node]:
+    """Yield the spans of requests as they stand there. Raises ImportRejected."""
     for request in requests:
         for resource in request.objects("resourceSpans", at_most=_ALL):
             for scope in resource.objects_if_any("scopeSpans", at_most=_ALL):
                 yield from scope.objects_if_any("spans", at_most=_ALL)
 
 
-def _span(span: Node, place: int) -> ForeignSpan:
+def read_span(span: Node, place: int) -> ForeignSpan:
+    """Read a span. Raises ImportRejected."""
     span_id = _id(span, "spanId", 16)
     if span_id is None:
         span.reject("spanId is missing")
@@ -137,6 +126,19 @@ def _span(span: Node, place: int) -> ForeignSpan:
             for at, event in enumerate(events)
         ),
     )
+
+
+def _requests(file: str, data: bytes) -> Iterator[Node]:
+    try:
+        document = load(file, data)
+    except ImportRejected:
+        lines = [(number, line) for number, line in enumerate(data.split(b"\n"), 1) if line.strip()]
+        if len(lines) < 2 or not lines[0][1].rstrip().endswith(b"}"):
+            raise
+        for number, line in lines:
+            yield node(f"{file}: line {number}", (), load(f"{file}: line {number}", line))
+        return
+    yield from nodes(file, ("requests",), document if isinstance(document, list) else [document])
 
 
 def _id(span: Node, name: str, digits: int) -> str | None:
