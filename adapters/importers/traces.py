@@ -117,7 +117,10 @@ def _order(each: Observed) -> tuple[int, int]:
 
 
 def _above(observed: Sequence[Observed]) -> dict[_SpanKey, _Above]:
-    """Say what stands above each span; the parent of a root, or one in a circle, is not in the file."""
+    """
+    Say what stands above each span. A parent that isn't in the file still holds its spans together; one in a
+    circle is none.
+    """
     spans = {(each.span.trace_id, each.span.span_id): each for each in observed}
     found: dict[_SpanKey, _Above] = {}
     for start in spans:
@@ -132,7 +135,7 @@ def _above(observed: Sequence[Observed]) -> dict[_SpanKey, _Above]:
             up = None if parent is None else (below[0], parent)
             over = found.get(up) if up is not None else None
             if up is None or over is None:
-                found[below] = _Above(below, False, False)
+                found[below] = _Above(up if up is not None and up not in spans else below, False, False)
             elif spans[up].kind == "agent":
                 found[below] = _Above(up, over.unit != up, False)
             else:

@@ -125,8 +125,8 @@ def _line(span: Node) -> bytes:
 
 def _json_of(body: bytes) -> bytes:
     """Return a protobuf request as OTLP in JSON, in which ids are hexadecimal and enums numbers."""
-    from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]  # theirs has no types
-    from google.protobuf.message import DecodeError
+    from google.protobuf.json_format import MessageToDict
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # theirs has no types
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     try:

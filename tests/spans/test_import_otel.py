@@ -174,7 +174,8 @@ def test_the_older_events_are_read() -> None:
         ),
     )  # fmt: skip
     assert said(found) == [
-        ("system", "Be brief."), ("user", "Hello"), ("assistant", None), ("tool", "7"), ("assistant", "Seven"),
+        ("system", "Be brief."), ("user", "Hello"), ("assistant", None), ("tool", "7"),
+        ("assistant", "Seven"),
     ]  # fmt: skip
 
 

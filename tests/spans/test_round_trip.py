@@ -1,0 +1,63 @@
+"""What the program exports as spans can be imported again; what an export leaves out stays unknown."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tachograph import open_store
+from tachograph.adapters.importers.importing import FORMATS
+from tachograph.adapters.importers.to_events import to_events
+from tachograph.domain.events import Event, ModelTurn, Recorded, RunStarted, ToolCall, ToolError
+
+PROGRAM = [sys.executable, "-c", "from tachograph.cli import main; main()"]
+
+
+def run(folder: Path, *words: str) -> None:
+    subprocess.run([*PROGRAM, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    run(folder, "demo", "answered")
+    return folder
+
+
+def recorded(folder: Path) -> list[Event]:
+    store = open_store(f"sqlite:///{folder / 'tachograph.db'}")
+    entries = [entry for entry in store.read_log() if isinstance(entry, Recorded)]
+    store.close()
+    return [entry.event for entry in entries]
+
+
+@pytest.mark.parametrize("convention", ["otel", "openinference"])
+@pytest.mark.parametrize("content", [True, False])
+def test_what_was_exported_comes_back(folder: Path, convention: str, content: bool) -> None:
+    file = folder / f"{convention}-{content}.jsonl"
+    run(folder, "export", convention, "--to", str(file), *(["--content"] if content else []))
+    [found] = FORMATS[convention](str(file), file.read_bytes())
+    back = [event for _, events in to_events(found) for event in events]
+    before = recorded(folder)
+
+    def turns(events: list[Event]) -> list[tuple[object, ...]]:
+        return [
+            (each.usage, each.recorded_at, each.cost_usd) for each in events if isinstance(each, ModelTurn)
+        ]
+
+    def calls(events: list[Event]) -> list[tuple[object, ...]]:
+        return [
+            (each.call_key, each.name, each.duration_ms, json.loads(each.arguments) if content else {})
+            for each in events
+            if isinstance(each, ToolCall)
+        ]
+
+    assert turns(back) == turns(before)
+    assert calls(back) == calls(before)
+    [started] = [each for each in back if isinstance(each, RunStarted)]
+    said = [each.input for each in before if isinstance(each, RunStarted)]
+    assert [started.input] == (said if content else [()])
+    assert started.agent == "refund"
+    assert all(each.code == "outcome_unknown" for each in back if isinstance(each, ToolError))
