@@ -32,6 +32,7 @@ class Utterance:
 
     Args:
         model: That was asked, where the file says it of each answer; None: that of the conversation.
+        ended: That one of its calls ended the run, where the file says so, and which one, from 0.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -44,11 +45,18 @@ class Utterance:
     model_answered: str | None = None
     response_id: str | None = None
     latency_ms: int = 0
+    ended: tuple[Literal["answered", "handed_off"], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered. `is_error`: the file marks it so, or its text says so."""
+    """
+    What a tool answered.
+
+    Args:
+        is_error: The file marks it so, or its text says so.
+        arguments: With which it was executed, where the file says it apart from what the call asked for.
+    """
 
     provider_id: str | None
     name: str | None
@@ -56,6 +64,7 @@ class ToolResult:
     is_error: bool
     at: datetime | None = None
     duration_ms: int = 0
+    arguments: str | None = None
 
 
 ForeignMessage = Utterance | ToolResult

@@ -7,13 +7,12 @@ together. A call without input goes on where the one before it ended. What is co
 calls and ids, not layout of JSON.
 """
 
-import hashlib
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Literal
 
+from tachograph.adapters.importers.comparing import NOTHING, next_end, plain
 from tachograph.adapters.importers.conversation import (
     MESSAGES_MAX,
     ForeignCall,
@@ -26,7 +25,10 @@ from tachograph.adapters.importers.observed import Observed
 from tachograph.adapters.importers.otlp import moment
 from tachograph.adapters.importers.stretches import match_results
 
-_NOTHING: Final = b""
+_ENDINGS: Final[Mapping[str, Literal["answered", "handed_off"]]] = {
+    "answered": "answered",
+    "handed_off": "handed_off",
+}
 
 
 @dataclass(slots=True)
@@ -43,7 +45,7 @@ class History:
     """
 
     messages: list[ForeignMessage] = field(default_factory=list)
-    end: bytes = _NOTHING
+    end: bytes = NOTHING
     traces: dict[str, None] = field(default_factory=dict)
     tools: list[Observed] = field(default_factory=list)
     bare: bool = False
@@ -101,6 +103,21 @@ class Histories:
             history = self._begin()
         history.tools.append(tool)
 
+    def ended(self, agent: Observed, outcome: str) -> None:
+        """Take how a run ended: by the call of its last answer that its agent names as its own answer."""
+        history = self._last
+        if history is None:
+            return
+        self._execute(history)
+        last, answer = history.messages[-1] if history.messages else None, agent.said_out
+        known = _ENDINGS.get(outcome)
+        if isinstance(last, Utterance) and answer is not None and known is not None:
+            for place, call in enumerate(last.calls):
+                if _is_answer(call, answer):
+                    history.messages[-1] = replace(last, ended=(known, place))
+                    return
+        history.notes[f"the run ended {outcome}"] += 1
+
     def another_trace(self) -> None:
         """Let no call without input go on with what was said in the trace before."""
         self._last = None
@@ -123,9 +140,9 @@ class Histories:
         return self._last
 
     def _continue(self, chat: Observed, said: Sequence[ForeignMessage]) -> None:
-        ends, end = [_NOTHING], _NOTHING
+        ends, end = [NOTHING], NOTHING
         for message in said:
-            end = _next_end(end, message)
+            end = next_end(end, message)
             ends.append(end)
         for count in range(len(said), 0, -1):
             if ends[count] in self._ends:
@@ -151,8 +168,9 @@ class Histories:
             found = known.pop(0) if isinstance(message, ToolResult) else None
             if found is not None and isinstance(message, ToolResult):
                 failed = found.is_error or message.is_error
-                took = replace(message, at=found.at, is_error=failed, duration_ms=found.duration_ms)
-                self._add(history, took)
+                took, arguments = found.duration_ms, found.arguments
+                of = replace(message, at=found.at, is_error=failed, duration_ms=took, arguments=arguments)
+                self._add(history, of)
             else:
                 self._add(history, replace(message, at=at))
         history.tools = []
@@ -194,7 +212,7 @@ class Histories:
         history.messages.append(message)
         if self._ends.get(history.end) is history:
             del self._ends[history.end]
-        history.end = _next_end(history.end, message)
+        history.end = next_end(history.end, message)
         self._ends[history.end] = history
         self._seen.add(history.end)
 
@@ -217,21 +235,11 @@ def _result(tool: Observed) -> ToolResult:
     span, call = tool.span, tool.call
     text = tool.error if tool.output is None and span.failed else tool.output
     failed = span.failed or says_error(text)
-    return ToolResult(call.provider_id, call.name or None, text, failed, span.ended_at, span.took_ms)
+    ended, took = span.ended_at, span.took_ms
+    return ToolResult(call.provider_id, call.name or None, text, failed, ended, took, call.arguments)
 
 
-def _next_end(end: bytes, message: ForeignMessage) -> bytes:
-    if isinstance(message, ToolResult):
-        said: list[object] = ["tool", message.provider_id or "", message.text or ""]
-    else:
-        calls = [[call.provider_id or "", call.name, _plain(call.arguments)] for call in message.calls]
-        said = [message.role, message.text or "", calls]
-    return hashlib.sha256(end + json.dumps(said).encode()).digest()
-
-
-def _plain(arguments: str | None) -> str:
-    """Return arguments without the layout of their JSON."""
-    try:
-        return json.dumps(json.loads(arguments or "{}", parse_int=str, parse_float=str), sort_keys=True)
-    except (ValueError, RecursionError):
-        return arguments or ""
+def _is_answer(call: ForeignCall, answer: Utterance) -> bool:
+    if answer.calls:
+        return call.name == answer.calls[0].name
+    return plain(call.arguments) == plain(answer.text)

@@ -28,6 +28,7 @@ class Observed:
         said_out: What it answered; None when the span doesn't say.
         call, output: What a tool was called with, and its answer. `output` None: the span doesn't say.
         error: What the tool said went wrong.
+        outcome: How an agent's run ended, in this program's own exports.
         notes: What is not taken over, in words for people.
     """
 
@@ -46,6 +47,7 @@ class Observed:
     call: ForeignCall = _NO_CALL
     output: str | None = None
     error: str | None = None
+    outcome: str | None = None
     notes: tuple[str, ...] = ()
 
 

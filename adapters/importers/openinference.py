@@ -54,7 +54,15 @@ def _observed(span: ForeignSpan) -> Observed:
             given = None if text is None else (Utterance("user", text),)
             answer = said.json_or_none("output.value")
             out = None if answer is None else Utterance("assistant", answer)
-            return Observed(span, "agent", session, agent, said_in=given, said_out=out)
+            return Observed(
+                span,
+                "agent",
+                session,
+                agent,
+                said_in=given,
+                said_out=out,
+                outcome=said.name_or_none("tachograph.outcome"),
+            )
         case "TOOL":
             call = ForeignCall(
                 said.text_or_none("tool.id") or said.text_or_none("tool_call.id"),

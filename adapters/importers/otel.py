@@ -94,6 +94,7 @@ def _chat(span: ForeignSpan, kind: Any) -> Observed:
         model=said.name_or_none("gen_ai.request.model"),
         model_answered=said.name_or_none("gen_ai.response.model"),
         response_id=said.name_or_none("gen_ai.response.id"),
+        outcome=said.name_or_none("tachograph.outcome"),
         notes=(f"{more} more choices of an answer are left out",) if more > 0 else (),
     )
 

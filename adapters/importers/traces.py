@@ -178,8 +178,10 @@ def _histories(units: list[_Unit]) -> list[History]:
                 histories.chat(_completed(each, agent))
             elif each.kind == "tool":
                 histories.tool(each)
-            else:
+            elif each.kind == "other":
                 histories.note("a model call within a model call was taken for the same one")
+        if agent is not None and agent.outcome is not None:
+            histories.ended(agent, agent.outcome)
     return histories.finish()
 
 

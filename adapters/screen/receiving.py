@@ -57,8 +57,9 @@ def receive(settings: Settings, host: str, port: int, idle_s: float, folder: str
 def _listening(host: str, port: int, keep: Keep) -> Iterator[int]:
     try:
         server = Receiver(host, port, keep)
-    except OSError as exc:
-        raise NotListening(f"{host}:{port} can't be listened on: {exc.strerror or exc}") from exc
+    except (OSError, ValueError, TypeError) as exc:  # The last two: a name that no host can have.
+        why = (exc.strerror if isinstance(exc, OSError) else None) or str(exc)
+        raise NotListening(f"{host}:{port} can't be listened on: {why}") from exc
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

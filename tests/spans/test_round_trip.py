@@ -10,7 +10,7 @@ import pytest
 from tachograph import open_store
 from tachograph.adapters.importers.importing import FORMATS
 from tachograph.adapters.importers.to_events import to_events
-from tachograph.domain.events import Event, ModelTurn, Recorded, RunStarted, ToolCall, ToolError
+from tachograph.domain.events import Event, ModelTurn, Recorded, RunStarted, Terminal, ToolCall, ToolError
 
 PROGRAM = [sys.executable, "-c", "from tachograph.cli import main; main()"]
 
@@ -60,4 +60,14 @@ def test_what_was_exported_comes_back(folder: Path, convention: str, content: bo
     said = [each.input for each in before if isinstance(each, RunStarted)]
     assert [started.input] == (said if content else [()])
     assert started.agent == "refund"
-    assert all(each.code == "outcome_unknown" for each in back if isinstance(each, ToolError))
+    [ended], [ended_before] = ([each for each in of if isinstance(each, Terminal)] for of in (back, before))
+    if content:
+        assert (ended.outcome, ended.call_key, ended.tool) == ("answered", "3.1", "answer_user")
+        assert ended.arguments is not None
+        assert ended_before.arguments is not None
+        assert json.loads(ended.arguments)["text"] == json.loads(ended_before.arguments)["text"]
+        assert ended.totals == ended_before.totals
+    else:
+        assert (ended.outcome, ended.reason) == ("blocked", "source_ended")
+        assert "the run ended answered" in found.label
+    assert not any(isinstance(each, ToolError) for each in back)
