@@ -63,7 +63,7 @@ class Spool:
             folder.mkdir(parents=True, exist_ok=True)
             for path in sorted(folder.glob(f"*{_OPEN}")):
                 self._open[path.stem] = _opened_again(path, now)
-        except (OSError, ImportRejected) as exc:
+        except (OSError, ValueError) as exc:
             why = exc.strerror if isinstance(exc, OSError) else str(exc)
             raise SpoolUnusable(f"the spool {folder} can't be used: {why}") from exc
 
@@ -143,11 +143,12 @@ class Spool:
         try:
             with open(path, "ab") as file:
                 try:
+                    file.truncate(trace.size)  # Of a write before that failed and could not be undone.
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
                 except OSError:
-                    os.truncate(path, trace.size)
+                    _undo(path, trace)
                     raise
             if not trace.spans:
                 _sync_folder(self._folder)
@@ -158,13 +159,23 @@ class Spool:
         trace.root_ended = trace.root_ended or any(span.is_root for span in spans)
 
 
+def _undo(path: Path, trace: _Trace) -> None:
+    """Leave of a write that failed nothing, so that what was there before can still be read."""
+    if trace.spans:
+        os.truncate(path, trace.size)
+    else:
+        path.unlink()
+
+
 def _opened_again(path: Path, now: float) -> _Trace:
     data = path.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
     if len(whole) < len(data):
         os.truncate(path, len(whole))
-    spans = spans_of(str(path), whole) if whole else []
-    roots = any(span.parent_id is None for span in spans)
+    try:
+        roots = any(span.parent_id is None for span in spans_of(str(path), whole))
+    except ImportRejected:
+        roots = True  # So that it is taken, told and set aside like any other that can't be imported.
     return _Trace(whole.count(b"\n"), len(whole), roots, now)
 
 

@@ -184,6 +184,35 @@ def test_a_trace_that_can_not_be_imported_is_kept_and_told(start: Start, tmp_pat
     assert kept.name == f"{TRACE}.1.rejected"
 
 
+def test_a_spool_with_a_trace_that_can_not_be_imported_opens_again(start: Start, tmp_path: Path) -> None:
+    killed = start("--idle", "3600")
+    assert killed.post(file_of(LOOP[0]))[0] == killed.post(file_of(span(1, said=agent("other"))))[0] == 200
+    killed.end(signal.SIGKILL)
+    code, _, err = start("--idle", "3600").end()
+    assert code == 0
+    assert "stands twice, with other content" in err
+    assert [path.suffix for path in (tmp_path / "tachograph.spool").iterdir()] == [".rejected"]
+
+
+def test_a_write_that_fails_leaves_what_was_there_and_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Spool(tmp_path, 0)
+    spool.add({"a": spans(1)}, 0)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        for trace_id in ("a", "b"):
+            with pytest.raises(SpoolFull, match="can't be written: No space left"):
+                spool.add({trace_id: spans(2)}, 0)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.jsonl": spans(1)[0].line}
+    assert spool.add({"a": spans(2)}, 0) == 0
+    assert (tmp_path / "a.jsonl").read_bytes() == spans(1)[0].line * 3
+
+
 def spans(number: int, size: int = 10) -> list[ReceivedSpan]:
     return [ReceivedSpan(json.dumps({"resourceSpans": [], "x": "y" * size}).encode() + b"\n", True)] * number
 

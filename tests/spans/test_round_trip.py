@@ -71,3 +71,13 @@ def test_what_was_exported_comes_back(folder: Path, convention: str, content: bo
         assert (ended.outcome, ended.reason) == ("blocked", "source_ended")
         assert "the run ended answered" in found.label
     assert not any(isinstance(each, ToolError) for each in back)
+
+
+def test_what_was_imported_can_be_asked_about(folder: Path) -> None:
+    run(folder, "export", "otel", "--to", "again.jsonl", "--content")
+    run(folder, "import", "otel", "again.jsonl", "--store", "sqlite:///again.db")
+    store = open_store(f"sqlite:///{folder / 'again.db'}")
+    run_id = str(store.read_log()[0].run_id)
+    store.close()
+    for words in (["why", run_id], ["show", run_id], ["replay", run_id], ["steps"]):
+        run(folder, *words, "--store", "sqlite:///again.db")
