@@ -588,7 +588,7 @@ def why_not(settings: Settings, run: str, tool: str) -> int:
 @pass_settings
 def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int:
     """
-    Import recorded conversations, of the format tau-bench or tau2.
+    Import recorded conversations, of the format tau-bench, tau2, otel or openinference.
 
     A file is checked as a whole before anything of it is stored, and can be imported again safely. The
     first file that is rejected ends the command.
@@ -596,6 +596,46 @@ def import_(settings: Settings, format_name: str, files: tuple[str, ...]) -> int
     from tachograph.adapters.screen import records
 
     return records.import_files(settings, format_name, files)
+
+
+@main.command()
+@click.option(
+    "--host", metavar="HOST", default="127.0.0.1", show_default=True, help="The address to listen on."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    metavar="PORT",
+    default=4318,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(min=0, max=86_400),
+    metavar="SECONDS",
+    default=5,
+    show_default=True,
+    help="A trace is complete when its root has ended and nothing of it came for so long.",
+)
+@click.option(
+    "--spool",
+    metavar="FOLDER",
+    default="tachograph.spool",
+    show_default=True,
+    help="Where spans wait until their trace is complete; one program a folder.",
+)
+@pass_settings
+def receive(settings: Settings, host: str, port: int, idle: float, spool: str) -> int:
+    """
+    Receive spans over OTLP/HTTP, and import each trace once it is complete.
+
+    A request is answered when its spans are on the disk. SIGTERM or Ctrl-C ends it: what is there is
+    imported first, and the exit code is 0.
+    """
+    from tachograph.adapters.screen import receiving
+
+    return receiving.receive(settings, host, port, idle, spool)
 
 
 @main.group()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from tachograph.adapters.importers.to_events import to_events
 from tachograph.adapters.stores.memory import MemoryEventStore
 from tachograph.domain.errors import ImportRejected
 from tachograph.domain.events import ModelTurn
+from tachograph.tests.spans.writing import chat, file_of, span, text
 
 USER = {"role": "user", "content": "Hello"}
 ANSWER = {"role": "assistant", "content": "Hi"}
@@ -189,12 +191,32 @@ def test_a_format_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         asyncio.run(import_file(MemoryEventStore(), "tau3", tmp_path))
 
 
+def otel_file(*messages: Any) -> str:
+    given = json.dumps([{"parts": [], **message} for message in messages])
+    good = chat([text("user", "Hello")], text("assistant", "Hi"))
+    return file_of(span(1, said=good), span(2, said=good | {"gen_ai.input.messages": given})).decode()
+
+
+def openinference_file(*messages: Any) -> str:
+    said = {"openinference.span.kind": "LLM", "llm.output_messages.0.message.content": "Hi"}
+    given = {f"llm.input_messages.{at}.message.role": each["role"] for at, each in enumerate(messages)}
+    return file_of(span(1, said=said), span(2, said=said | given)).decode()
+
+
+MAKERS: dict[str, tuple[Callable[..., str], str]] = {
+    "tau-bench": (tau_bench_file, "conversation 1, message 2"),
+    "tau2": (tau2_file, "conversation 1, message 2"),
+    "otel": (otel_file, "'span 0000000000000002/gen_ai.input.messages/1'"),
+    "openinference": (openinference_file, "'span 0000000000000002/llm.input_messages/1'"),
+}
+
+
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_nothing_of_a_refused_file_is_stored(tmp_path: Path, format_name: str) -> None:
     path = tmp_path / "file.json"
-    make = {"tau-bench": tau_bench_file, "tau2": tau2_file}[format_name]
+    make, place = MAKERS[format_name]
     path.write_text(make(ANSWER, {"role": "nobody"}))
     store = MemoryEventStore()
-    with pytest.raises(ImportRejected, match="conversation 1, message 2: the role must be"):
+    with pytest.raises(ImportRejected, match=f"{place}: the role must be"):
         asyncio.run(import_file(store, format_name, path))
     assert store.head() == 0

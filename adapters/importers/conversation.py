@@ -27,7 +27,13 @@ class ForeignCall:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What one party said. Only the assistant has calls, usage and cost."""
+    """
+    What one party said. Only the assistant has calls, usage, cost and what follows them.
+
+    Args:
+        model: That was asked, where the file says it of each answer; None: that of the conversation.
+        ended: That one of its calls ended the run, where the file says so, and which one, from 0.
+    """
 
     role: Literal["system", "user", "assistant"]
     text: str | None
@@ -35,17 +41,30 @@ class Utterance:
     at: datetime | None = None
     usage: Usage = NO_USAGE
     cost_usd: Decimal | None = None
+    model: str | None = None
+    model_answered: str | None = None
+    response_id: str | None = None
+    latency_ms: int = 0
+    ended: tuple[Literal["answered", "handed_off"], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered. `is_error`: the file marks it so, or its text says so."""
+    """
+    What a tool answered.
+
+    Args:
+        is_error: The file marks it so, or its text says so.
+        arguments: With which it was executed, where the file says it apart from what the call asked for.
+    """
 
     provider_id: str | None
     name: str | None
     text: str | None
     is_error: bool
     at: datetime | None = None
+    duration_ms: int = 0
+    arguments: str | None = None
 
 
 ForeignMessage = Utterance | ToolResult

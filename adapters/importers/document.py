@@ -69,6 +69,16 @@ class Node:
             self.reject(f"{name} has {len(found)} characters; at most {NAME_MAX} can be imported")
         return found
 
+    def json_or_none(self, name: str) -> str | None:
+        """Return a member as text: text as it is, anything else as compact JSON."""
+        value = self.members.get(name)
+        if value is None or type(value) is str:
+            return self.text_or_none(name)
+        try:
+            return compact(value)
+        except ValueError as exc:
+            self.reject(f"{name}: {exc}")
+
     def number_or_none(self, name: str) -> str | None:
         """Return the lexeme of a member that must be a number."""
         value = self.members.get(name)

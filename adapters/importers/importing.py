@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
-from tachograph.adapters.importers import tau2, tau_bench
+from tachograph.adapters.importers import openinference, otel, tau2, tau_bench
 from tachograph.adapters.importers.conversation import Conversation
 from tachograph.adapters.importers.to_events import to_events
 from tachograph.domain.codec import encode
@@ -25,7 +25,12 @@ Parser = Callable[[str, bytes], list[Conversation]]
 Progress = Callable[[int, int], None]
 
 FORMATS: Final[Mapping[str, Parser]] = MappingProxyType(
-    {tau_bench.FORMAT: tau_bench.parse, tau2.FORMAT: tau2.parse}
+    {
+        tau_bench.FORMAT: tau_bench.parse,
+        tau2.FORMAT: tau2.parse,
+        otel.FORMAT: otel.parse,
+        openinference.FORMAT: openinference.parse,
+    }
 )
 
 

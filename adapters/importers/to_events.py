@@ -118,7 +118,9 @@ def _turns(conversation: Conversation, stretch: Stretch) -> Iterator[Event]:
     for step, turn in enumerate(stretch.turns, start=1):
         recorded = _model_turn(conversation, turn, step)
         yield recorded
-        for request, result in zip(recorded.calls, turn.results, strict=True):
+        for place, (request, result) in enumerate(zip(recorded.calls, turn.results, strict=True)):
+            if result is None and turn.said.ended and turn.said.ended[1] == place:
+                continue
             yield _result(_time(conversation, result or turn.said), request, result)
 
 
@@ -127,7 +129,8 @@ def _model_turn(conversation: Conversation, turn: Turn, step: int) -> ModelTurn:
     return ModelTurn(
         recorded_at=_time(conversation, said),
         step=step,
-        model_asked=texts.keep("model_asked", conversation.model),
+        model_asked=texts.keep("model_asked", said.model or conversation.model),
+        model_answered=texts.keep_if_any("model_answered", said.model_answered),
         request_digest=_UNKNOWN,
         text=texts.keep_if_any("text", said.text),
         calls=tuple(
@@ -137,7 +140,8 @@ def _model_turn(conversation: Conversation, turn: Turn, step: int) -> ModelTurn:
         finish_reason="tool_calls" if said.calls else "stop",
         usage=said.usage,
         cost_usd=said.cost_usd,
-        latency_ms=0,
+        latency_ms=said.latency_ms,
+        response_id=texts.keep_if_any("response_id", said.response_id),
         altered=texts.altered,
     )
 
@@ -157,9 +161,9 @@ def _result(at: datetime, call: CallRequest, result: ToolResult | None) -> ToolC
             recorded_at=at,
             call_key=call.call_key,
             name=call.name,
-            arguments=_arguments(call),
+            arguments=_arguments(result.arguments or call.arguments),
             output=json_text(result.text),
-            duration_ms=0,
+            duration_ms=result.duration_ms,
         )
     exact = (result.text or "") if result else NO_RESULT
     message, notes = storable("message", exact)
@@ -170,7 +174,7 @@ def _result(at: datetime, call: CallRequest, result: ToolResult | None) -> ToolC
         code="tool_execution_failed" if result else "outcome_unknown",
         message=message,
         detail=f"{'; '.join(notes)}: {json_text(exact)}" if notes else None,
-        duration_ms=0,
+        duration_ms=result.duration_ms if result else 0,
     )
 
 
@@ -183,10 +187,21 @@ def _terminal(state: RunState, stretch: Stretch) -> Terminal:
             outcome="handed_off",
             call_key=call.call_key,
             tool=call.name,
-            arguments=_arguments(call),
+            arguments=_arguments(call.arguments),
             totals=totals,
         )
     last = stretch.turns[-1].said if stretch.turns else None
+    if last is not None and last.ended:
+        outcome, place = last.ended
+        call = state.steps[-1].turn.calls[place]
+        return Terminal(
+            recorded_at=at,
+            outcome=outcome,
+            call_key=call.call_key,
+            tool=call.name,
+            arguments=_arguments(call.arguments),
+            totals=totals,
+        )
     if last is None or last.calls or not (last.text and last.text.strip()):
         return Terminal(recorded_at=at, outcome="blocked", reason=SOURCE_ENDED, totals=totals)
     answer = json_text({"message": last.text})
@@ -207,15 +222,15 @@ def _handoff(state: RunState) -> CallRequest | None:
     return None
 
 
-def _arguments(call: CallRequest) -> str:
+def _arguments(text: str | None) -> str:
     """Return a call's arguments as JSON text: as produced if that is JSON, else as a JSON string."""
-    if not (call.arguments and call.arguments.strip()):
+    if not (text and text.strip()):
         return "{}"
     try:
-        json.loads(call.arguments, parse_int=str, parse_float=str, parse_constant=_no_constant)
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        return json_text(call.arguments)
-    return call.arguments
+        return json_text(text)
+    return text
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -239,7 +239,7 @@ class TestImport:
     def test_an_unknown_format_is_wrong_use(self, call: Call) -> None:
         told = call("import", "csv", "x")
         assert told.code == 2
-        assert "There are: tau-bench, tau2." in told.err
+        assert "There are: tau-bench, tau2, otel, openinference." in told.err
 
 
 class TestProjections:

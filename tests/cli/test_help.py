@@ -53,7 +53,7 @@ class TestEachCommand:
 def test_the_commands_are_those_of_the_design() -> None:
     assert {" ".join(words) for words, command in COMMANDS if not isinstance(command, click.Group)} == {
         "demo", "simulate", "run", "resume", "cancel", "runs", "show", "steps", "rebuild", "import",
-        "projections status", "projections catch-up", "projections rebuild", "db init", "db check",
+        "receive", "projections status", "projections catch-up", "projections rebuild", "db init", "db check",
         "submit", "worker", "requeue", "why", "why-not", "mcp", "new", "replay", "fork", "diff", "reconcile",
         "approvals list", "approvals show", "approvals grant", "approvals deny", "approvals remind",
         "export otel", "export openinference", "metrics",
