@@ -687,6 +687,67 @@ def export_openinference(settings: Settings, to: str, after: int, content: bool)
     return exporting.spans(settings, "openinference", to, after, content=content)
 
 
+def _files_command(name: str, text: str) -> None:
+    """Add the command of one format of files."""
+
+    @export.command(name, help=text)
+    @click.option(
+        "--to", metavar="FOLDER", required=True, help="The folder: a new one, or that of an export before."
+    )
+    @click.option(
+        "--after",
+        type=click.IntRange(min=0),
+        metavar="POSITION",
+        help="What was recorded past this position alone; for a new folder.",
+    )
+    @click.option("--tenant", metavar="NAME", help="Of this tenant alone.")
+    @click.option("--cores", type=COUNT, metavar="N", help="On so many cores; by default on all.")
+    @pass_settings
+    def command(settings: Settings, to: str, after: int | None, tenant: str | None, cores: int | None) -> int:
+        from tachograph.adapters.screen import record_files
+
+        return record_files.export(settings, name, to, after, tenant, cores)
+
+
+_AGAIN: Final = (
+    "The same command again adds what is new, in files of its own; one that was killed goes on. "
+    "_manifest.jsonl says what each file holds, with its SHA-256. Exit code 1 if an event can't be read."
+)
+for _name, _text in (
+    ("jsonl", "Export every event, with all that was said, as an object a line."),
+    ("csv", "Export every event as a line of CSV that no spreadsheet takes for a formula."),
+    ("parquet", "Export every event to Parquet, a file a month: for `sql`, DuckDB, Spark."),
+    ("ocsf", "Export what happened as OCSF 1.7.0, without content, for a SIEM."),
+    ("prov", "Export what each decision rests on as PROV-JSON, a document a line."),
+):
+    _files_command(_name, f"{_text}\n\n{_AGAIN}")
+
+
+@export.command("check")
+@click.argument("folder", metavar="FOLDER")
+@pass_settings
+def export_check(settings: Settings, folder: str) -> int:
+    """Compare the files of an export with its manifest. Exit code 1 if one is missing, other or unknown."""
+    from tachograph.adapters.screen import record_files
+
+    return record_files.check(settings, folder)
+
+
+@main.command()
+@click.argument("query", metavar="QUERY")
+@click.option("--over", metavar="FOLDER", required=True, help="An export in Parquet.")
+@pass_settings
+def sql(settings: Settings, query: str, over: str) -> int:
+    """
+    Ask an export in Parquet with SQL, by DuckDB: its table is `events`. Nothing else is read or written.
+
+    For example: sql --over FOLDER "SELECT kind, count(*) FROM events GROUP BY kind"
+    """
+    from tachograph.adapters.screen import querying
+
+    return querying.sql(settings, over, query)
+
+
 @main.command()
 @click.option(
     "--serve",

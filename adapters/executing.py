@@ -2,9 +2,9 @@
 One handler, run under its timeout, with whatever it does caught and named.
 
 A sync handler runs in a thread of its own, an async one on the event loop. An async handler that is still
-running at its timeout, or when its run is cancelled, is cancelled and given CLEAN_UP_S to clean up. Else it is
-left behind, as is a thread, which can't be killed: it ends with the process at the latest. An async handler
-that blocks the loop blocks it past its timeout too.
+running at its timeout, or when its run is cancelled, is cancelled and given CLEAN_UP_S to clean up. Else it
+is left behind, as is a thread, which can't be killed: it ends with the process at the latest. An async
+handler that blocks the loop blocks it past its timeout too.
 """
 
 import asyncio

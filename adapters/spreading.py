@@ -63,18 +63,20 @@ def spread(
     url: str,
     where: Spread,
     progress: Progress | None = None,
+    at_once: int = PORTION,
 ) -> Iterator[Result]:
     """
     Yield the results of all items, in their order.
 
     Args:
         url: Of the store.
+        at_once: Items in a portion.
         progress: Hears how many items are done, and how many there are.
     Raises:
         ExtraMissing: Dask is asked for and not installed.
         StoreError: The store failed, here or where it was opened by another process.
     """
-    portions = [items[start : start + PORTION] for start in range(0, len(items), PORTION)]
+    portions = [items[start : start + at_once] for start in range(0, len(items), at_once)]
     done = 0
     for portion, results in zip(portions, _results(reading, portions, store, url, where), strict=True):
         done += len(portion)

@@ -5,8 +5,8 @@ Each model and each tool has a line of those that wait for it, tenant by tenant 
 first come first served. So a tenant with a thousand runs holds up another one by a single call, and who waits
 for one tool is passed by those who wait for another.
 
-Who could go on but for the tenant's own limit is passed too, but only once: it keeps its place in the line, and
-is owed a place of the tenant that no other call of the tenant takes before it. So nobody waits for ever.
+Who could go on but for the tenant's own limit is passed too, but only once: it keeps its place in the line,
+and is owed a place of the tenant that no other call of the tenant takes before it. So nobody waits for ever.
 """
 
 import math

@@ -186,3 +186,11 @@ class ExtraMissing(TachographError):
 
 class ImportRejected(TachographError):
     """A foreign file does not have the form its format asks for."""
+
+
+class ExportRefused(TachographError):
+    """A folder can't take an export, or is none that can be read."""
+
+
+class QueryRefused(TachographError):
+    """A query is wrong, or asks for more than it may."""

@@ -7,6 +7,7 @@ An explanation as PROV-JSON (W3C member submission of 24 April 2013, www.w3.org/
 """
 
 from typing import Any, Final
+from uuid import UUID
 
 from tachograph.adapters.exporters.wording import name_text, node_text, value_text, where_text
 from tachograph.domain.values import json_text
@@ -47,6 +48,15 @@ def prov_json(explanation: Explanation) -> str:
     places = _add_chain(document, explanation, decided, actor)
     for number, argument in enumerate(explanation.arguments):
         _add_argument(document, f"{number}", argument, decided, places)
+    return json_text(document.parts)
+
+
+def prov_json_of_unknown(run_id: UUID, why: str) -> str:
+    """Return the PROV-JSON document of a run that can't be explained: its decision, and why not."""
+    document = _Document()
+    document.add(
+        "activity", _id("decision", f"{run_id}"), {f"{PREFIX}:run": str(run_id), f"{PREFIX}:unreadable": why}
+    )
     return json_text(document.parts)
 
 

@@ -14,6 +14,7 @@ from tachograph.domain.errors import (
     AnswerRefused,
     CorruptRun,
     InvalidId,
+    QueryRefused,
     RunInDoubt,
     StoreError,
     TachographError,
@@ -39,7 +40,7 @@ def explain(exc: Exception, store_url: str) -> Failure:
     message = without_secrets(one_line(_said(exc)), store_url)
     if isinstance(exc, InvalidStoreUrl):
         return Failure(message, "Give one with --store or in TACHOGRAPH_STORE.", WRONG_USE)
-    if isinstance(exc, (InvalidId, InvalidPeriod)):
+    if isinstance(exc, (InvalidId, InvalidPeriod, QueryRefused)):
         return Failure(message, "", WRONG_USE)
     if isinstance(exc, (AnswerRefused, RunInDoubt)):
         return Failure(message, "", NO)
