@@ -31,6 +31,7 @@ _SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 1)"
 LOCK_TIMEOUT_S: Final = 3
 _LOCK_TIMEOUT: Final = f"SET LOCAL lock_timeout TO '{LOCK_TIMEOUT_S}s'"
 _READER_EXISTS: Final = "SELECT 1 FROM pg_roles WHERE rolname = 'tachograph_reader'"
+_THERE: Final = "SELECT to_regclass(%s) IS NOT NULL"
 _GRANT: Final = "GRANT SELECT ON {relation} TO tachograph_reader"
 
 
@@ -67,6 +68,11 @@ class PostgresTransaction:
         """Undo what is done inside when it raises."""
         return self._cursor.connection.transaction()
 
+    def has(self, relation: str) -> bool:
+        """Tell whether there is a table or view of this name."""
+        [[there]] = self.rows(_THERE, (relation,))
+        return bool(there)
+
     def grant(self, relation: str) -> None:
         """Let the role `tachograph_reader` read it, if there is one."""
         if self.rows(_READER_EXISTS):
@@ -98,6 +104,10 @@ class PostgresDatabase:
     def writing(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that writes. Its commit doesn't wait for the disk."""
         return self._transaction(_LAZY_COMMIT, commit=True)
+
+    def recording(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that writes. Its commit waits for the disk, as the server is set."""
+        return self._transaction(commit=True)
 
     @contextmanager
     def changing_schema(self) -> Iterator[Transaction]:
