@@ -97,7 +97,8 @@ def _sentence(reported: Reported) -> str:
     parts = [f"report {run.schedule} {run.due_at:%Y-%m-%dT%H:%MZ} {reported.result.replace('_', ' ')}"]
     if run.reason and reported.result != "taken_over":
         parts.append(run.reason)
-    parts += [file.path for file in run.files if reported.result == "done"]
+    if reported.result == "done":
+        parts.append(", ".join(file.path for file in run.files))
     again = f"; again at {reported.again_at:%H:%M:%S} UTC" if reported.again_at else ""
     return f"{': '.join(parts)}{again}"
 

@@ -66,7 +66,7 @@ class Rounds:
     told: Callable[[Reported], object]
     clock: Clock = field(default_factory=SystemClock)
     owner: str = field(default_factory=lambda: SystemIds().owner())
-    _settled: dict[str, datetime] = field(default_factory=dict)
+    _settled: dict[str, datetime] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._notes = ReportNotes(database_of(self.store))
