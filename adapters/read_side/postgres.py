@@ -10,6 +10,7 @@ from psycopg.rows import tuple_row
 
 from tachograph.adapters.read_side import statements
 from tachograph.adapters.read_side.database import RowRefused, Transaction, ViewHeld, translated
+from tachograph.adapters.read_side.errors import NotPermitted
 from tachograph.adapters.stores.postgres_server import Datastore
 from tachograph.projections.projection import Rows, Table
 
@@ -24,6 +25,7 @@ _REFUSALS: Final = (
     OverflowError,
     UnicodeEncodeError,
 )
+_NOT_PERMITTED: Final = (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction)
 # The record itself is never written like this. A lost batch of a view is read from the record again.
 _LAZY_COMMIT: Final = "SET LOCAL synchronous_commit TO OFF"
 _SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 1)"
@@ -127,6 +129,13 @@ class PostgresDatabase:
     def _transaction(self, *first: str, commit: bool) -> Iterator[Transaction]:
         with translated(self._pid), self._datastore.transaction(commit=commit) as dictionaries:
             with dictionaries.connection.cursor(row_factory=tuple_row) as cursor:
-                for statement in first:
-                    cursor.execute(statement.encode())
-                yield PostgresTransaction(cursor)
+                try:
+                    for statement in first:
+                        cursor.execute(statement.encode())
+                    yield PostgresTransaction(cursor)
+                except _NOT_PERMITTED as exc:
+                    raise NotPermitted(f"the views could not be read or written: {_first_line(exc)}") from exc
+
+
+def _first_line(exc: Exception) -> str:
+    return next(iter(str(exc).splitlines()), type(exc).__name__)

@@ -42,6 +42,7 @@ def report(
     if output is not None and form == "table":
         raise click.UsageError("--output goes with --format csv, json, html, pdf or parquet.")
     with opened(settings.store) as store, progress(f"report {name}") as shown:
+        head = store.head()
         made = make_report(
             store,
             name,
@@ -51,6 +52,11 @@ def report(
             tenant=tenant,
             position=position,
             progress=shown,
+        )
+    if position is None and made.head.position < head:
+        tell(
+            f"The views end at position {made.head.position:,} of {head:,}, and so does this report: "
+            "this role may not write. A role that may has to run `tachograph projections catch-up`."
         )
     chosen = _section(made, section) if section is not None else None
     if form == "table":

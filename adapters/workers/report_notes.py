@@ -50,6 +50,12 @@ class ReportNotes:
             transaction.execute(_CREATE)
             transaction.grant(TABLE)
 
+    def open_to_readers(self) -> None:
+        """Let the database's role for readers, where there is one, read the table if it is there."""
+        with self._database.changing_schema() as transaction:
+            if transaction.has(TABLE):
+                transaction.grant(TABLE)
+
     def add(self, schedule: str, due_at: datetime, number: int, note: Note) -> bool:
         """Add a note, durable on return. False: there is one at this place already; nothing was added."""
         row = (schedule, time_text(due_at), number, note.model_dump_json())
