@@ -271,7 +271,7 @@ def submit(
     show_default=True,
     help="A run that was tried so often, and came no further, is set aside.",
 )
-@click.option("--schedules", metavar="FILE", help="Periodic runs, in TOML.")
+@click.option("--schedules", metavar="FILE", help="Periodic runs and reports, in TOML.")
 @click.option("--limits", metavar="FILE", help="Of calls per tenant, model and tool, in TOML.")
 @click.option(
     "--grace",
@@ -954,6 +954,29 @@ def report_map(settings: Settings, rules: str) -> int:
     from tachograph.adapters.screen import reporting
 
     return reporting.mapped(settings, rules)
+
+
+@report.command("run")
+@click.option("--schedule", required=True, metavar="FILE", help="With [[report]] tables, in TOML.")
+@pass_settings
+def report_run(settings: Settings, schedule: str) -> int:
+    """
+    Make the reports of a schedule that are due now, once; for a cron or a test. `worker` does it by itself.
+
+    Each due time is done once, however many do this. Exit code 3 if one could not be made or handed over.
+    """
+    from tachograph.adapters.screen import scheduled_reports
+
+    return scheduled_reports.run(settings, schedule)
+
+
+@report.command("runs")
+@pass_settings
+def report_runs(settings: Settings) -> int:
+    """List what schedules have made: due time, position, files with SHA-256, the command's exit code."""
+    from tachograph.adapters.screen import scheduled_reports
+
+    return scheduled_reports.listed(settings)
 
 
 @main.group()

@@ -46,6 +46,10 @@ class Transaction(Protocol):
         """Undo what is done inside, and nothing more, when it raises."""
         ...
 
+    def has(self, relation: str) -> bool:
+        """Tell whether there is a table or view of this name."""
+        ...
+
     def grant(self, relation: str) -> None:
         """Let readers read a table or view, where the database has a role for them."""
         ...
@@ -60,6 +64,10 @@ class Database(Protocol):
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that writes. It may be lost in a power cut, but then as a whole."""
+        ...
+
+    def recording(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that writes what stands nowhere else: durable at its commit."""
         ...
 
     def changing_schema(self) -> AbstractContextManager[Transaction]:

@@ -1,5 +1,8 @@
 """
 StoreError
+├── NotPermitted           this role may not write, or not read, what it was to (none)
+├── ViewsClosed            the views are missing, or closed to this role, which may not build them
+├── ViewsBehind            the views end before a position that was asked for (reached, asked)
 ├── Superseded             another process began to rebuild the same view (name)
 ├── ViewOutdated           the stored view is of an older version; catch-up rebuilds it (name)
 └── BuiltByNewerRelease    the stored view is of a later version (name)
@@ -10,6 +13,32 @@ TachographError
 from collections.abc import Sequence
 
 from tachograph.domain.errors import StoreError, TachographError
+
+
+class NotPermitted(StoreError):
+    """The database refuses it to this role, or takes no writes at all."""
+
+
+class ViewsClosed(StoreError):
+    """There are no views that this role may read, and it may not build them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the views are missing, or closed to this role; a role that may write builds them with "
+            "`tachograph projections catch-up` and opens them with `tachograph db init --roles`"
+        )
+
+
+class ViewsBehind(StoreError):
+    """The views end before a position that was asked for, and whoever asked may not bring them further."""
+
+    def __init__(self, reached: int, asked: int) -> None:
+        super().__init__(
+            f"the views end at position {reached}, before {asked}, and this role may not write; "
+            "a role that may has to run `tachograph projections catch-up`"
+        )
+        self.reached = reached
+        self.asked = asked
 
 
 class Superseded(StoreError):

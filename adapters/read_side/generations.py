@@ -6,13 +6,13 @@ one more is being built. Numbers are never used again, so a process that still w
 dropped finds no row here and stops.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tachograph.adapters.read_side import quarantine, statements
 from tachograph.adapters.read_side.database import Database, Transaction
-from tachograph.adapters.read_side.errors import Superseded
+from tachograph.adapters.read_side.errors import NotPermitted, Superseded, ViewsClosed
 from tachograph.domain.errors import StoreError
 from tachograph.projections.projection import Projection
 
@@ -89,13 +89,21 @@ def create_missing(database: Database, projections: Sequence[Projection], at: st
         missing = list(projections)
     if not missing:
         return
+    try:
+        _create(database, projections, at)
+    except NotPermitted as exc:
+        raise ViewsClosed from exc
+
+
+def grant(database: Database, projections: Iterable[Projection]) -> None:
+    """Let readers read the views: a role that was made after them can't yet."""
     with database.changing_schema() as transaction:
-        for statement in _CREATE:
-            transaction.execute(statement)
         for table in _TABLES:
             transaction.grant(table)
-        for projection in _without_generation(_select(transaction), projections):
-            _show(transaction, projection, _begin(transaction, projection, at, live=True))
+        for projection in projections:
+            for name in (*(table.name for table in projection.tables), *(v.name for v in projection.views)):
+                if transaction.has(name):
+                    transaction.grant(name)
 
 
 def begin(database: Database, projection: Projection, at: str) -> Generation:
@@ -137,6 +145,16 @@ def go_live(database: Database, projection: Projection, generation: Generation, 
         for each in old:
             _drop(transaction, each)
     return True
+
+
+def _create(database: Database, projections: Sequence[Projection], at: str) -> None:
+    with database.changing_schema() as transaction:
+        for statement in _CREATE:
+            transaction.execute(statement)
+        for table in _TABLES:
+            transaction.grant(table)
+        for projection in _without_generation(_select(transaction), projections):
+            _show(transaction, projection, _begin(transaction, projection, at, live=True))
 
 
 def _select(transaction: Transaction) -> list[Generation]:

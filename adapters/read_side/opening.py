@@ -32,10 +32,11 @@ def open_read_side(
     Raises:
         StoreError: The tables can't be created.
     """
-    return ReadSide(store, _database_of(store), projections, clock or SystemClock(), batch_size)
+    return ReadSide(store, database_of(store), projections, clock or SystemClock(), batch_size)
 
 
-def _database_of(store: EventStore) -> Database:
+def database_of(store: EventStore) -> Database:
+    """Return the database of a store; of one without, such as `memory:`, one in memory."""
     datastore = getattr(store, "datastore", None)
     if datastore is None:
         return SqliteDatabase.in_memory()

@@ -10,6 +10,7 @@ from psycopg.rows import tuple_row
 
 from tachograph.adapters.read_side import statements
 from tachograph.adapters.read_side.database import RowRefused, Transaction, ViewHeld, translated
+from tachograph.adapters.read_side.errors import NotPermitted
 from tachograph.adapters.stores.postgres_server import Datastore
 from tachograph.projections.projection import Rows, Table
 
@@ -24,6 +25,7 @@ _REFUSALS: Final = (
     OverflowError,
     UnicodeEncodeError,
 )
+_NOT_PERMITTED: Final = (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction)
 # The record itself is never written like this. A lost batch of a view is read from the record again.
 _LAZY_COMMIT: Final = "SET LOCAL synchronous_commit TO OFF"
 _SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 1)"
@@ -31,6 +33,7 @@ _SCHEMA_LOCK: Final = "SELECT pg_advisory_xact_lock(1952539493, 1)"
 LOCK_TIMEOUT_S: Final = 3
 _LOCK_TIMEOUT: Final = f"SET LOCAL lock_timeout TO '{LOCK_TIMEOUT_S}s'"
 _READER_EXISTS: Final = "SELECT 1 FROM pg_roles WHERE rolname = 'tachograph_reader'"
+_THERE: Final = "SELECT to_regclass(%s) IS NOT NULL"
 _GRANT: Final = "GRANT SELECT ON {relation} TO tachograph_reader"
 
 
@@ -67,6 +70,11 @@ class PostgresTransaction:
         """Undo what is done inside when it raises."""
         return self._cursor.connection.transaction()
 
+    def has(self, relation: str) -> bool:
+        """Tell whether there is a table or view of this name."""
+        [[there]] = self.rows(_THERE, (relation,))
+        return bool(there)
+
     def grant(self, relation: str) -> None:
         """Let the role `tachograph_reader` read it, if there is one."""
         if self.rows(_READER_EXISTS):
@@ -99,6 +107,10 @@ class PostgresDatabase:
         """Begin a transaction that writes. Its commit doesn't wait for the disk."""
         return self._transaction(_LAZY_COMMIT, commit=True)
 
+    def recording(self) -> AbstractContextManager[Transaction]:
+        """Begin a transaction that writes. Its commit waits for the disk, as the server is set."""
+        return self._transaction(commit=True)
+
     @contextmanager
     def changing_schema(self) -> Iterator[Transaction]:
         """Begin a transaction that changes tables, in turn. Raises ViewHeld."""
@@ -117,6 +129,13 @@ class PostgresDatabase:
     def _transaction(self, *first: str, commit: bool) -> Iterator[Transaction]:
         with translated(self._pid), self._datastore.transaction(commit=commit) as dictionaries:
             with dictionaries.connection.cursor(row_factory=tuple_row) as cursor:
-                for statement in first:
-                    cursor.execute(statement.encode())
-                yield PostgresTransaction(cursor)
+                try:
+                    for statement in first:
+                        cursor.execute(statement.encode())
+                    yield PostgresTransaction(cursor)
+                except _NOT_PERMITTED as exc:
+                    raise NotPermitted(f"the views could not be read or written: {_first_line(exc)}") from exc
+
+
+def _first_line(exc: Exception) -> str:
+    return next(iter(str(exc).splitlines()), type(exc).__name__)

@@ -189,11 +189,20 @@ class ReadSide:
             self._check(projection.name)
         return as_of.rows(self._database, query, span)
 
+    def facts_reached(self) -> int:
+        """Return up to which position the views of `facts` have the log."""
+        live = [each for each in generations.load(self._database) if each.live]
+        return min(each.position for each in live if each.name in (FACTS.name, TIMELINE.name))
+
     def recorded_at(self, position: int) -> str | None:
         """Return the latest time recorded up to a position, UTC, ISO 8601: see `as_of`."""
         for projection in (FACTS, TIMELINE):
             self._check(projection.name)
         return as_of.recorded_at(self._database, position)
+
+    def open_to_readers(self) -> None:
+        """Let the database's role for readers, where there is one, read the views."""
+        generations.grant(self._database, self._projections.values())
 
     def close(self) -> None:
         """Let go of what was opened for the read side; the store stays open."""

@@ -16,6 +16,7 @@ _REFUSALS: Final = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, Un
 _SAVEPOINT: Final = "SAVEPOINT one_entry"
 _ROLL_BACK: Final = "ROLLBACK TO one_entry"
 _RELEASE: Final = "RELEASE one_entry"
+_THERE: Final = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE name = %s)"
 
 
 class SqliteTransaction:
@@ -60,6 +61,11 @@ class SqliteTransaction:
         finally:
             self._cursor.execute(_RELEASE)
 
+    def has(self, relation: str) -> bool:
+        """Tell whether there is a table or view of this name."""
+        [[there]] = self.rows(_THERE, (relation,))
+        return bool(there)
+
     def grant(self, relation: str) -> None:
         """Do nothing: SQLite has no roles."""
 
@@ -83,6 +89,10 @@ class SqliteDatabase:
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction that writes, one at a time in a file."""
+        return self._transaction(commit=True)
+
+    def recording(self) -> AbstractContextManager[Transaction]:
+        """Do as `writing` does: every commit to a file is durable."""
         return self._transaction(commit=True)
 
     def changing_schema(self) -> AbstractContextManager[Transaction]:

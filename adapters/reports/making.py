@@ -5,7 +5,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import Final
 
-from tachograph.adapters.read_side import open_read_side
+from tachograph.adapters.read_side import NotPermitted, ReadSide, ViewsBehind, open_read_side
 from tachograph.adapters.read_side.as_of import Span
 from tachograph.adapters.reports.asking import InvalidPeriod, moment, time_zone
 from tachograph.adapters.reports.catalogue import CATALOGUE, NAMES
@@ -48,10 +48,12 @@ def make_report(
         since, until: The period: from a day or time, and up to one; a day counts whole in both. In `zone`.
         zone: Of the IANA time zone database.
         tenant: None means all.
-        position: Up to which the record is taken into account; None: all of it.
+        position: Up to which the record is taken into account; None: all of it, or, for a role that may only
+            read, as far as the views are.
     Raises:
         UnknownReport: No such name.
         InvalidPeriod, InvalidId: The period, the zone, the position or the tenant is none.
+        ViewsBehind: The views end before the position, and this role may not write.
         StoreError: The store failed.
     """
     if name not in CATALOGUE:
@@ -64,8 +66,7 @@ def make_report(
         raise InvalidPeriod("the period ends before it begins")
     side = open_read_side(store)
     try:
-        side.catch_up(progress)
-        at = _position(store.head(), position)
+        at = _position(store, side, position, progress)
         span = Span(at, _text(first), _text(last), tenant)
         source = Source(store, side, span, side.recorded_at(at))
         entry = CATALOGUE[name]
@@ -88,7 +89,17 @@ def make_report(
         side.close()
 
 
-def _position(head: int, asked: int | None) -> int:
+def _position(store: EventStore, side: ReadSide, asked: int | None, progress: Progress | None) -> int:
+    """Return the position of the report, with the views there: for whoever may not write, where they are."""
+    try:
+        side.catch_up(progress)
+    except NotPermitted as exc:
+        reached = side.facts_reached()
+        if asked is not None and reached < asked <= store.head():
+            raise ViewsBehind(reached, asked) from exc
+        if asked is None:
+            return reached
+    head = store.head()
     if asked is not None and asked > head:
         raise InvalidPeriod(f"the record ends at position {head}")
     return head if asked is None else asked

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import click
 
+from tachograph.adapters.read_side.opening import database_of, open_read_side
 from tachograph.adapters.screen import machine
 from tachograph.adapters.screen.access import opened
 from tachograph.adapters.screen.commands import FINE, NO, Settings, tell
 from tachograph.adapters.screen.failures import without_secrets
 from tachograph.adapters.screen.findings import Finding
 from tachograph.adapters.screen.output import Screen, columns, text
+from tachograph.adapters.workers.report_notes import ReportNotes
 from tachograph.domain.ports import EventStore
 
 _SQLITE = "sqlite:///"
@@ -31,6 +33,8 @@ def init(settings: Settings, *, roles: bool) -> int:
 
             postgres_check.create(url, roles=roles)
             _create_queue(store, roles=roles)
+            if roles:
+                _open_to_readers(store)
         elif url.startswith(_SQLITE):
             from tachograph.adapters.screen import sqlite_check
 
@@ -54,6 +58,16 @@ def _create_queue(store: EventStore, *, roles: bool) -> None:
     jobs.create_tables(datastore)
     if roles:
         jobs.grant_to_writer(datastore)
+
+
+def _open_to_readers(store: EventStore) -> None:
+    """Let the reader's role read the views and what schedules have made, which may be older than the role."""
+    side = open_read_side(store)
+    try:
+        side.open_to_readers()
+        ReportNotes(database_of(store)).open_to_readers()
+    finally:
+        side.close()
 
 
 def check(settings: Settings) -> int:

@@ -15,6 +15,10 @@ What `--json` prints: one record a line, ASCII alone.
                           events}                                                      a line a run
     submit                {run_id, trace_id, agent, already}
     worker                {what, id, agent, result, outcome, reason, tried, again_at}  a line each time
+    report run, worker    {what: report, result, ... as report runs}                   a line each time
+    report runs           {schedule, due_at, report, from, to, time_zone, tenant, position, status, digest,
+                          files: [{path, bytes, sha256}], exit_code, reason, tried, at, again_at}
+                                                                                       a line a due time
     diff                  {runs, same, differences: [{step, what, one, other}]}
     import                {file, format, digest, conversations, runs_added, runs_already_there,
                           events_added}                                                a line a file

@@ -18,8 +18,11 @@ from tachograph.adapters.screen.access import find_run, opened
 from tachograph.adapters.screen.agents import load_agent, model_of_trace, named_model, on_model
 from tachograph.adapters.screen.commands import FINE, Settings, one_line, tell
 from tachograph.adapters.screen.output import LiveScreen, text
+from tachograph.adapters.screen.scheduled_reports import in_a_database, report_told
 from tachograph.adapters.workers.crew import Crew, Worked
 from tachograph.adapters.workers.queues import Pace
+from tachograph.adapters.workers.report_rounds import Rounds
+from tachograph.adapters.workers.report_schedules import read_reports
 from tachograph.adapters.workers.schedules import read_schedules
 from tachograph.adapters.workers.stopping import Stop, stopped_by_signals
 from tachograph.adapters.workers.submitting import requeue as put_back
@@ -106,6 +109,9 @@ def worker(
     pace = Pace(at_once, grace_s, dead_after_s, until_empty)
     agents = _by_name([load_agent(name) for name in agent_names] or [refund_agent])
     read = read_schedules(Path(schedules), agents) if schedules is not None else ()
+    reports = read_reports(Path(schedules)) if schedules is not None else ()
+    if reports:
+        in_a_database(settings.store)
     timed = [(schedule, named_model(agents[schedule.agent], schedule.model)) for schedule in read]
     gate = Gate(read_limits(Path(limits))) if limits is not None else None
     screen = LiveScreen()
@@ -127,10 +133,11 @@ def worker(
     async def until_stopped() -> None:
         stop = Stop()
         with stopped_by_signals(stop):
-            await work(crew, pace, stop, timed)
+            await work(crew, pace, stop, timed, rounds)
 
     with opened(settings.store, create=True) as store:
         crew = Crew(store, agents, told, model_of, tries_max, gate)
+        rounds = Rounds(reports, store, report_told(settings, screen), crew.clock) if reports else None
         place = f"{socket.gethostname()}:{os.getpid()}"
         tell(f"Worker {place} runs {', '.join(agents)}, {pace.at_once} at once. Ctrl-C or SIGTERM stops it.")
         asyncio.run(until_stopped())

@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import click
 
-from tachograph.adapters.exporters.report_csv import report_csv
+from tachograph.adapters.exporters import report_file
+from tachograph.adapters.exporters.report_file import written
 from tachograph.adapters.reports.catalogue import CATALOGUE
 from tachograph.adapters.reports.making import make_report
 from tachograph.adapters.reports.report import Report, Section
@@ -19,8 +19,7 @@ from tachograph.adapters.screen.commands import FINE, Settings, tell
 from tachograph.adapters.screen.output import Screen, progress
 from tachograph.adapters.screen.report_text import print_list, print_report, print_rules
 
-FORMS: Final = ("table", "csv", "json", "html", "pdf", "parquet")
-_OF_ONE_SECTION: Final = ("csv", "parquet")
+FORMS: Final = ("table", *report_file.FORMS)
 _BINARY: Final = ("pdf", "parquet")
 
 
@@ -43,6 +42,7 @@ def report(
     if output is not None and form == "table":
         raise click.UsageError("--output goes with --format csv, json, html, pdf or parquet.")
     with opened(settings.store) as store, progress(f"report {name}") as shown:
+        head = store.head()
         made = make_report(
             store,
             name,
@@ -52,6 +52,11 @@ def report(
             tenant=tenant,
             position=position,
             progress=shown,
+        )
+    if position is None and made.head.position < head:
+        tell(
+            f"The views end at position {made.head.position:,} of {head:,}, and so does this report: "
+            "this role may not write. A role that may has to run `tachograph projections catch-up`."
         )
     chosen = _section(made, section) if section is not None else None
     if form == "table":
@@ -91,41 +96,11 @@ def mapped(settings: Settings, name: str) -> int:
     return FINE
 
 
-def written(report: Report, form: str, section: Section | None = None) -> bytes:
-    """
-    Return a report as the bytes of a file.
-
-    Args:
-        section: For csv and parquet: that one. Of Parquet, which holds one table, the last one otherwise.
-    Raises:
-        ExtraMissing: What the format needs isn't installed.
-    """
-    if form == "html":
-        from tachograph.adapters.exporters.report_html import report_html
-
-        return report_html(report).encode()
-    if form == "pdf":
-        from tachograph.adapters.exporters.report_pdf import report_pdf
-
-        return report_pdf(report)
-    if form == "parquet":
-        from tachograph.adapters.exporters.report_parquet import report_parquet
-
-        return report_parquet(report, section or report.sections[-1])
-    lines = report_csv(report, section) if form == "csv" else _json_lines(report)
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _json_lines(report: Report) -> Iterator[str]:
-    yield from report.lines()
-    yield machine.line({"digest": report.digest})
-
-
 def _form(settings: Settings, form: str | None, section: str | None) -> str:
     if settings.as_json and form not in (None, "json"):
         raise click.UsageError(f"--json and --format {form} exclude each other.")
     chosen = form or ("json" if settings.as_json else "table")
-    if section is not None and chosen not in _OF_ONE_SECTION:
+    if section is not None and chosen not in report_file.OF_ONE_SECTION:
         raise click.UsageError("--section goes with --format csv or parquet.")
     return chosen
 

@@ -1,46 +1,39 @@
-"""Periodic runs: what is submitted when, from a TOML file that each worker reads."""
+"""Periodic runs: what is submitted when, from a file that each worker reads."""
 
 import asyncio
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field
 
+from tachograph.adapters.workers.cron import due_before
 from tachograph.adapters.workers.queues import Queue
+from tachograph.adapters.workers.schedule_file import InvalidSchedule, Periodic, read_tables
 from tachograph.adapters.workers.submitting import submit
 from tachograph.adapters.world import SystemIds
 from tachograph.domain.agent import Agent
 from tachograph.domain.context import Party, TrustedContext
-from tachograph.domain.errors import ExtraMissing, TachographError
 from tachograph.domain.ports import Clock, EventStore
 
 LATE_MAX: Final = timedelta(minutes=10)
 _LOOK_EVERY_S: Final = 0.5
+_UTC: Final = ZoneInfo("UTC")
 
 
-class InvalidSchedule(TachographError, ValueError):
-    """A file of schedules is wrong."""
-
-
-class Schedule(BaseModel):
+class Schedule(Periodic):
     """
     A run that is submitted again and again.
 
     Args:
-        name: Under which it is submitted once each time, however many workers there are.
         cron: Five fields, in UTC.
         agent: Name of an agent that the worker runs.
         model: Answers in place of the agent's own.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Party = Field(max_length=100)
-    cron: str
     agent: str
     input: str = Field(min_length=1)
     tenant: Party = "default"
@@ -50,17 +43,9 @@ class Schedule(BaseModel):
     priority: int = 0
     model: str | None = None
 
-    @field_validator("cron")
-    @classmethod
-    def _is_cron(cls, cron: str) -> str:
-        if len(cron.split()) != 5 or not _croniter().is_valid(cron):
-            raise ValueError("not the five fields of cron")
-        return cron
-
     def due_before(self, now: datetime) -> datetime:
         """Return the last time at or before `now` that it was due."""
-        moment: datetime = _croniter()(self.cron, now + timedelta(seconds=1)).get_prev(datetime)
-        return moment
+        return due_before(self.cron, _UTC, now)
 
 
 def read_schedules(path: Path, agents: Mapping[str, Agent]) -> tuple[Schedule, ...]:
@@ -71,26 +56,11 @@ def read_schedules(path: Path, agents: Mapping[str, Agent]) -> tuple[Schedule, .
         InvalidSchedule: It can't be read, or one of them is wrong, doubled, or of an agent that isn't there.
         ExtraMissing: croniter isn't installed.
     """
-    try:
-        tables: Any = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
-        raise InvalidSchedule(f"{path} can't be used: {exc}") from exc
-    if set(tables) != {"schedule"} or not isinstance(tables["schedule"], list):
-        raise InvalidSchedule(f"{path} must hold [[schedule]] tables and nothing else")
-    found: dict[str, Schedule] = {}
-    for table in tables["schedule"]:
-        try:
-            schedule = Schedule.model_validate(table)
-        except ValidationError as exc:
-            first = exc.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"])) or "it"
-            raise InvalidSchedule(f"{path}: {place}: {first['msg']}") from exc
-        if schedule.name in found:
-            raise InvalidSchedule(f"{path}: two schedules are named {schedule.name}")
+    found = read_tables(path, "schedule", Schedule)
+    for schedule in found:
         if schedule.agent not in agents:
             raise InvalidSchedule(f"{path}: no agent of this worker is named {schedule.agent[:80]!r}")
-        found[schedule.name] = schedule
-    return tuple(found.values())
+    return found
 
 
 @dataclass(frozen=True)
@@ -145,11 +115,3 @@ class Timetable:
             model_name=schedule.model,
             clock=self.clock,
         )
-
-
-def _croniter() -> Any:
-    try:
-        from croniter import croniter  # type: ignore[import-untyped]  # it has no types
-    except ImportError as exc:
-        raise ExtraMissing("workers") from exc
-    return croniter

@@ -57,7 +57,7 @@ def test_the_commands_are_those_of_the_design() -> None:
         "submit", "worker", "requeue", "why", "why-not", "mcp", "new", "replay", "fork", "diff", "reconcile",
         "approvals list", "approvals show", "approvals grant", "approvals deny", "approvals remind",
         "export otel", "export openinference", "metrics",
-        "report list", "report map", *(f"report {name}" for name in NAMES),
+        "report list", "report map", "report run", "report runs", *(f"report {name}" for name in NAMES),
     }  # fmt: skip
 
 

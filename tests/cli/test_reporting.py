@@ -153,3 +153,72 @@ class TestRefused:
         assert (told.code, told.out) == (code, "")
         assert said in told.err
         assert "Traceback" not in told.err
+
+
+class TestSchedules:
+    TABLE = """
+        [[report]]
+        name = "monthly"
+        report = "oversight"
+        cron = "0 6 1 * *"
+        formats = ["json"]
+        command = [{command}, "{{file}}"]
+    """
+
+    def schedule(self, folder: Path, command: str) -> None:
+        words = ", ".join(json.dumps(word) for word in command.split())
+        (folder / "s.toml").write_text(self.TABLE.format(command=words))
+
+    def test_what_is_due_is_made_once_and_listed(self, call: Call, folder: Path) -> None:
+        self.schedule(folder, "cat")
+        told = call("report", "run", "--schedule", "s.toml", "--json")
+        assert (told.code, told.json["what"], told.json["result"]) == (0, "report", "done")
+        again = call("report", "run", "--schedule", "s.toml")
+        assert (again.code, again.out, again.err) == (0, "", "Nothing is due.\n")
+        listed = call("report", "runs", "--json").json
+        assert {"what": "report", "result": "done"} | listed == told.json
+        [file] = listed["files"]
+        assert (listed["exit_code"], listed["tried"]) == (0, 1)
+        shown = call("report", "runs").out
+        for part in ("monthly", "done", file["path"], file["sha256"]):
+            assert part in shown
+
+    def test_a_command_that_fails_is_said_and_shown(self, call: Call, folder: Path) -> None:
+        self.schedule(folder, "false --")
+        told = call("report", "run", "--schedule", "s.toml")
+        assert told.code == 3
+        assert "failed: the command ended with 1; again at " in told.out
+        listed = call("report", "runs")
+        assert listed.code == 0
+        assert "the command ended with 1" in listed.err
+
+    def test_nothing_was_made_yet(self, call: Call) -> None:
+        assert (call("report", "runs", "--json").out, call("report", "runs").code) == ("", 0)
+
+    def test_a_worker_does_it_too(self, call: Call, folder: Path) -> None:
+        self.schedule(folder, "cat")
+        told = call("worker", "--schedules", "s.toml", "--until-empty", "--json")
+        assert (told.code, told.json["result"]) == (0, "done")
+
+    @pytest.mark.parametrize(
+        ("words", "code", "said"),
+        [
+            ((), 2, "Missing option '--schedule'"),
+            (("--schedule", "none.toml"), 3, "none.toml can't be used"),
+            (("--schedule", "wrong.toml"), 3, "wrong.toml: cron: Field required"),
+            (("--schedule", "s.toml", "--store", "memory:"), 2, "Nothing in memory: keeps what was made"),
+            (
+                ("--schedule", "s.toml", "--store", "sqlite:///missing.db"),
+                3,
+                "there is no store at missing.db",
+            ),
+        ],
+    )
+    def test_wrong_use_is_said_in_a_line(
+        self, call: Call, folder: Path, words: tuple[str, ...], code: int, said: str
+    ) -> None:
+        self.schedule(folder, "cat")
+        (folder / "wrong.toml").write_text('[[report]]\nname = "a"\nreport = "access"')
+        told = call("report", "run", *words)
+        assert (told.code, told.out) == (code, "")
+        assert told.err.startswith(f"Error: {said}")

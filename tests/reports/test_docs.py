@@ -23,6 +23,7 @@ COMMANDS = [
     if language == "sh"
     for line in block.splitlines()
 ]
+[SCHEDULES] = (block for language, block in BLOCKS if language == "toml")
 SHELL, SQL = (block for language, block in BLOCKS if language == "text")
 
 
@@ -33,6 +34,8 @@ def environment() -> dict[str, str]:
 
 
 def test_every_command_works_in_an_empty_folder(tmp_path: Path, environment: dict[str, str]) -> None:
+    (tmp_path / "schedules.toml").write_text(SCHEDULES, encoding="utf-8")
+    (tmp_path / "reports").mkdir()
     for command in COMMANDS:
         words = [sys.executable, "-c", "from tachograph.cli import main; main()", *shlex.split(command)[1:]]
         done = subprocess.run(
@@ -41,6 +44,7 @@ def test_every_command_works_in_an_empty_folder(tmp_path: Path, environment: dic
         assert done.returncode == 0, (command, done.stderr)
         assert done.stdout.strip() or "--output" in command, command
     assert (tmp_path / "oversight.html").exists()
+    assert len(list((tmp_path / "reports").glob("oversight-monthly_*"))) == 2
     [found] = query(f"sqlite:///{tmp_path / 'tachograph.db'}", SQL)
     assert found == ("USD", "pending", 1, 17577)
 

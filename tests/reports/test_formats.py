@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tachograph.adapters.exporters.csv_file import csv_line, safe_cell
+from tachograph.adapters.exporters.report_file import written
 from tachograph.adapters.exporters.report_html import report_html
 from tachograph.adapters.exporters.report_pdf import ROWS_MAX, report_pdf
 from tachograph.adapters.exporters.report_words import moment, shown
 from tachograph.adapters.reports.making import make_report
 from tachograph.adapters.reports.report import Column, Head, Report, Section, duration, median, share
-from tachograph.adapters.screen.reporting import written
 from tachograph.domain.ports import EventStore
 
 HOSTILE = '<script>alert(1)</script> & "q" \x1b[31m\u202ered\u2066 =HYPERLINK("http://evil") \x00\r\n东京'

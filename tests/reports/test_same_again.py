@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from tachograph import open_store
+from tachograph.adapters.exporters.report_file import FORMS, written
 from tachograph.adapters.read_side import open_read_side
 from tachograph.adapters.reports.catalogue import CATALOGUE, NAMES
 from tachograph.adapters.reports.making import make_report
 from tachograph.adapters.reports.report import Report
-from tachograph.adapters.screen.reporting import FORMS, written
 from tachograph.domain.ports import EventStore
 from tachograph.tests.read_side.conftest import OpenReadSide, opened
 

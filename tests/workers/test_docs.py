@@ -14,6 +14,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its types are another package
 
 from tachograph.adapters.limiting import read_limits
+from tachograph.adapters.workers.report_schedules import ReportSchedule
+from tachograph.adapters.workers.schedule_file import read_tables
 from tachograph.adapters.workers.schedules import read_schedules
 from tachograph.cli import main
 from tachograph.domain.admission import Limit
@@ -54,7 +56,7 @@ def test_the_commands_of_the_page_work_in_an_empty_folder(tmp_path: Path) -> Non
         assert done.stdout.strip(), line
 
 
-@pytest.mark.parametrize("linked", sorted(set(re.findall(r"\]\(((?!http)[^)#]+)\)", PAGE))))
+@pytest.mark.parametrize("linked", sorted(set(re.findall(r"\]\(((?!http)[^)#]+)(?:#[^)]*)?\)", PAGE))))
 def test_what_the_page_links_to_is_there(linked: str) -> None:
     assert (DOCS / linked).exists()
 
@@ -105,6 +107,9 @@ def test_docker_takes_the_compose_file() -> None:
 def test_the_schedules_are_what_a_worker_reads() -> None:
     [schedule] = read_schedules(DEPLOY / "schedules.toml", {"shop": clerk(*LOOKS_UP, name="shop")})
     assert (schedule.name, schedule.cron, schedule.priority) == ("open-orders", "0 6 * * mon-fri", -1)
+    [report] = read_tables(DEPLOY / "schedules.toml", "report", ReportSchedule)
+    assert (report.name, report.period) == ("oversight-monthly", "last month")
+    assert f"StateDirectory={report.directory}\n".replace("/var/lib/", "") in UNIT.read_text(encoding="utf-8")
 
 
 def test_the_limits_of_the_page_are_what_a_worker_reads(tmp_path: Path) -> None:

@@ -19,7 +19,8 @@ from tachograph.adapters.models.scripted import ScriptedModel
 from tachograph.adapters.reconciling import reconcile
 from tachograph.adapters.workers.crew import Crew, Worked
 from tachograph.adapters.workers.queues import Pace
-from tachograph.adapters.workers.schedules import InvalidSchedule, Schedule, read_schedules
+from tachograph.adapters.workers.schedule_file import InvalidSchedule
+from tachograph.adapters.workers.schedules import Schedule, read_schedules
 from tachograph.adapters.workers.stopping import Stop
 from tachograph.adapters.workers.submitting import requeue
 from tachograph.adapters.workers.worker import work
@@ -357,8 +358,8 @@ class TestSchedules:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("", "must hold [[schedule]] tables and nothing else"),
-            ("schedule = 3", "must hold [[schedule]] tables and nothing else"),
+            ("", "must hold [[schedule]] and [[report]] tables"),
+            ("schedule = 3", "must hold [[schedule]] and [[report]] tables"),
             ("[[schedule]", "can't be used"),
             ('[[schedule]]\nname = "a"', "cron: Field required"),
             ('[[schedule]]\nname="a"\ncron="every day"\nagent="clerk"\ninput="x"', "cron: Value error, not"),
