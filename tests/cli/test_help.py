@@ -9,6 +9,7 @@ import click
 import pytest
 
 from tachograph.adapters.importers.importing import FORMATS
+from tachograph.adapters.record_files import exporting
 from tachograph.adapters.reports.catalogue import NAMES
 from tachograph.adapters.stores.opening import DEFAULT_URL, URL_RULE
 from tachograph.cli import STORE_DEFAULT, main
@@ -56,7 +57,8 @@ def test_the_commands_are_those_of_the_design() -> None:
         "receive", "projections status", "projections catch-up", "projections rebuild", "db init", "db check",
         "submit", "worker", "requeue", "why", "why-not", "mcp", "new", "replay", "fork", "diff", "reconcile",
         "approvals list", "approvals show", "approvals grant", "approvals deny", "approvals remind",
-        "export otel", "export openinference", "metrics",
+        "export otel", "export openinference", "metrics", "sql", "export check",
+        *(f"export {form}" for form in exporting.FORMATS),
         "report list", "report map", "report run", "report runs", *(f"report {name}" for name in NAMES),
     }  # fmt: skip
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -18,6 +19,7 @@ from prov.model import ProvDocument
 from tachograph import open_store
 from tachograph.adapters.record_files import exporting
 from tachograph.adapters.record_files.checking import checked
+from tachograph.adapters.record_files.columns import COLUMNS
 from tachograph.adapters.record_files.exporting import FORMATS, export_record
 from tachograph.adapters.record_files.querying import answered
 from tachograph.domain.codec import encode
@@ -26,6 +28,7 @@ from tachograph.domain.events import Recorded
 from tachograph.domain.ports import EventStore
 from tachograph.tests.cli.program import PROGRAM, call_program
 from tachograph.tests.reports.generated import fill
+from tachograph.tests.test_readme import ROOT
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -93,9 +96,10 @@ def test_columns_agree_between_csv_parquet_and_an_independent_sum(tmp_path: Path
         export_record(store, form, tmp_path / form)
     store.close()
     rows = [row for path in data(tmp_path / "csv") for row in csv.DictReader(lines(path))]
-    in_place = duckdb.sql(
-        f"SELECT count(*), sum(tokens_in), count(DISTINCT month) FROM '{tmp_path}/parquet/*/*.parquet'"
-    ).fetchall()
+    with duckdb.connect() as connection:
+        in_place = connection.execute(
+            f"SELECT count(*), sum(tokens_in), count(DISTINCT month) FROM '{tmp_path}/parquet/*/*.parquet'"
+        ).fetchall()
     query = "SELECT count(*), sum(tokens_in), max(recorded_at) FROM events"
     with answered(tmp_path / "parquet", query) as (_, found):
         [(count, total, _)] = list(found)
@@ -275,3 +279,15 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert call("sql", "--over", "out", "SELEC").code == 2
     assert call("export", "check", "nowhere").code == 3
     assert call("--store", "sqlite:///none.db", "export", "csv", "--to", "x").code == 3
+
+
+def test_every_command_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "exports.md").read_text(encoding="utf-8")
+    commands = page.split("```sh\n")[1].split("```")[0].splitlines()
+    for command in commands:
+        result = call_program(*shlex.split(command, comments=True)[1:])
+        assert (result.code, bool(result.out)) == (0, True), command
+    assert ", ".join(COLUMNS) in " ".join(page.split()).replace(" (billionths of a USD)", "").replace(
+        " (JSON)", ""
+    )
