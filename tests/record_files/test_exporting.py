@@ -24,7 +24,7 @@ from tachograph.adapters.record_files.exporting import FORMATS, export_record
 from tachograph.adapters.record_files.querying import answered
 from tachograph.domain.codec import encode
 from tachograph.domain.errors import ExportRefused, QueryRefused
-from tachograph.domain.events import Recorded
+from tachograph.domain.events import ModelTurn, Recorded
 from tachograph.domain.ports import EventStore
 from tachograph.tests.cli.program import PROGRAM, call_program
 from tachograph.tests.reports.generated import fill
@@ -91,7 +91,7 @@ def test_columns_agree_between_csv_parquet_and_an_independent_sum(tmp_path: Path
     store = open_store(f"sqlite:///{tmp_path / 's.db'}")
     fill(store, 30)
     entries = [entry for entry in store.read_log(limit=10_000) if isinstance(entry, Recorded)]
-    tokens = sum(entry.event.usage.tokens_in for entry in entries if entry.kind == "model_turn")  # type: ignore[union-attr]  # turns have it
+    tokens = sum(entry.event.usage.tokens_in for entry in entries if isinstance(entry.event, ModelTurn))
     for form in ("csv", "parquet"):
         export_record(store, form, tmp_path / form)
     store.close()
