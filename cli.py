@@ -739,7 +739,7 @@ def export_check(settings: Settings, folder: str) -> int:
 @pass_settings
 def sql(settings: Settings, query: str, over: str) -> int:
     """
-    Ask an export in Parquet with SQL, by DuckDB: its table is `events`. Nothing else is read or written.
+    Ask an export in Parquet with a SELECT, by DuckDB: its table is `events`. Nothing is written.
 
     For example: sql --over FOLDER "SELECT kind, count(*) FROM events GROUP BY kind"
     """

@@ -1,8 +1,9 @@
 """
 SQL over an export in Parquet, by DuckDB, in place.
 
-The files that the manifest names are the view `events`. Nothing else can be read, and nothing written: the
-query may come from anybody.
+The files that the manifest names are the view `events`. Only a SELECT is answered: any other statement could
+write, into the export too. It reads nothing outside the export's folder, and spills nothing to the disk; how
+much time and memory it takes isn't limited.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,22 +26,26 @@ def answered(folder: Path, query: str) -> Iterator[tuple[Sequence[str], Iterator
 
     Raises:
         ExportRefused: The folder holds no export in Parquet.
-        QueryRefused: DuckDB takes it for wrong, or it asks for more than the export.
+        QueryRefused: DuckDB takes it for wrong, it isn't one SELECT, or it asks for more than the export.
         ExtraMissing: DuckDB isn't installed.
     """
     try:
         import duckdb
     except ImportError as exc:
         raise ExtraMissing("sql") from exc
-    if header(folder).format != "parquet":
-        raise ExportRefused(f"{folder} is an export in {header(folder).format}; SQL needs one in parquet")
+    form = header(folder).format
+    if form != "parquet":
+        raise ExportRefused(f"{folder} is an export in {form}; SQL needs one in parquet")
     files = [str((folder / file.name).resolve()) for part in parts(folder) for file in part.files]
     connection = duckdb.connect(":memory:")
     try:
         _make_view(connection, files)
         _lock(connection, folder)
         try:
-            connection.execute(query)
+            statements = connection.extract_statements(query)
+            if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+                raise QueryRefused("only one statement is answered, and only a SELECT")
+            connection.execute(statements[0])
             names = [str(column[0]) for column in connection.description or ()]
             yield names, _rows(connection)
         except duckdb.Error as exc:
@@ -55,10 +60,10 @@ def _rows(connection: Any) -> Iterator[Sequence[Any]]:
 
 
 def _make_view(connection: Any, files: Sequence[str]) -> None:
-    columns = ", ".join(
-        f'CAST(NULL AS {_TYPES[column.type]}) AS "{name}"' for name, column in COLUMNS.items()
-    )
     if not files:
+        columns = ", ".join(
+            f'CAST(NULL AS {_TYPES[column.type]}) AS "{name}"' for name, column in COLUMNS.items()
+        )
         connection.execute(f"CREATE VIEW events AS SELECT {columns} WHERE false")
         return
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
@@ -70,6 +75,7 @@ def _make_view(connection: Any, files: Sequence[str]) -> None:
 def _lock(connection: Any, folder: Path) -> None:
     allowed = str(folder.resolve()).replace("'", "''")
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET temp_directory = ''")
     connection.execute("SET autoinstall_known_extensions = false")
     connection.execute(f"SET allowed_directories = ['{allowed}']")
     connection.execute("SET enable_external_access = false")

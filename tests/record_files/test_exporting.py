@@ -13,15 +13,19 @@ from typing import Any
 
 import duckdb
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from ocsf.v1_7_0.events import ApiActivity, DetectionFinding
 from prov.model import ProvDocument
 
 from tachograph import open_store
+from tachograph.adapters.exporters.csv_file import csv_line, safe_cell
 from tachograph.adapters.record_files import exporting
 from tachograph.adapters.record_files.checking import checked
-from tachograph.adapters.record_files.columns import COLUMNS
+from tachograph.adapters.record_files.columns import COLUMNS, row_of
 from tachograph.adapters.record_files.exporting import FORMATS, export_record
 from tachograph.adapters.record_files.querying import answered
+from tachograph.adapters.record_files.reading import LogReader
 from tachograph.domain.codec import encode
 from tachograph.domain.errors import ExportRefused, QueryRefused
 from tachograph.domain.events import ModelTurn, Recorded
@@ -256,6 +260,12 @@ def test_an_edited_a_missing_and_a_foreign_file_are_found(tmp_path: Path) -> Non
         "SET enable_external_access = true",
         "INSTALL httpfs",
         "SELEC 1",
+        "COPY events TO '{folder}/_manifest.jsonl'",
+        "EXPLAIN ANALYZE COPY events TO '{folder}/_manifest.jsonl'",
+        "SELECT 1; COPY events TO '{folder}/_manifest.jsonl'",
+        "SELECT * FROM query('COPY events TO ''{folder}/_manifest.jsonl''')",
+        "CREATE TABLE stolen AS SELECT * FROM events",
+        "",
     ],
 )
 def test_a_query_reads_the_export_and_nothing_else(query: str, tmp_path: Path) -> None:
@@ -263,8 +273,29 @@ def test_a_query_reads_the_export_and_nothing_else(query: str, tmp_path: Path) -
     fill(store, 2)
     export_record(store, "parquet", tmp_path / "out")
     store.close()
-    with pytest.raises(QueryRefused), answered(tmp_path / "out", query) as (_, rows):
+    before = files(tmp_path / "out")
+    asked = query.format(folder=tmp_path / "out")
+    with pytest.raises(QueryRefused), answered(tmp_path / "out", asked) as (_, rows):
         list(rows)
+    assert files(tmp_path / "out") == before
+
+
+def test_rows_have_their_values_in_the_order_of_the_columns(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 's.db'}")
+    fill(store, 60)
+    placed = list(LogReader(store).between(0, store.head()))
+    store.close()
+    for each in placed:
+        row, event = dict(zip(COLUMNS, row_of(each), strict=True)), json.loads(each.json or "")
+        assert (row["position"], row["kind"]) == (each.entry.position, each.entry.kind)
+        for name in {"step", "outcome", "duration_ms", "code"} & event.keys():
+            assert row[name] == event[name]
+
+
+@given(st.lists(st.none() | st.integers() | st.text(), min_size=1))
+def test_a_line_of_csv_is_read_again_as_its_cells(cells: list[str | int | None]) -> None:
+    [read] = csv.reader([csv_line(cells)])
+    assert read == [safe_cell(cell) for cell in cells]
 
 
 def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
