@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any, Final, get_args
 
 from tachograph.domain.approvals.events import (
@@ -30,13 +29,12 @@ from tachograph.domain.why.argument import Verdict
 from tachograph.projections.amounts import amount_of
 from tachograph.projections.fact_tables import TABLES
 from tachograph.projections.fact_views import VIEWS
-from tachograph.projections.metrics import NANO_USD_MAX, TOKENS_MAX
+from tachograph.projections.metrics import TOKENS_MAX, nano_usd
 from tachograph.projections.plain import plain, time_text
 from tachograph.projections.projection import Changes, Placed, Projection, Row, Value
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_NANO: Final = Decimal(10**9)
 _VERDICTS: Final = frozenset(get_args(Verdict))
 
 _Cells = dict[str, Value]
@@ -91,7 +89,6 @@ def _resumed(event: RunResumed) -> _Made:
 
 
 def _turn(event: ModelTurn) -> _Made:
-    cost = event.cost_usd
     yield (
         "fact_turns",
         {
@@ -102,7 +99,7 @@ def _turn(event: ModelTurn) -> _Made:
             "calls": len(event.calls),
             "tokens_in": min(event.usage.tokens_in, TOKENS_MAX),
             "tokens_out": min(event.usage.tokens_out, TOKENS_MAX),
-            "cost_nano_usd": None if cost is None else round(min(cost * _NANO, Decimal(NANO_USD_MAX))),
+            "cost_nano_usd": None if event.cost_usd is None else nano_usd(event.cost_usd),
             "retries": len(event.attempts or ()),
             "latency_ms": min(event.latency_ms, TOKENS_MAX),
             "rejected": int(event.error is not None),

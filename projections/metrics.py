@@ -34,6 +34,11 @@ _NANO: Final = Decimal(10**9)
 _LABEL_MAX: Final = 100
 
 
+def nano_usd(cost_usd: Decimal) -> int:
+    """Return a cost in billionths of a USD, at most NANO_USD_MAX."""
+    return round(min(cost_usd * _NANO, Decimal(NANO_USD_MAX)))
+
+
 def changes(batch: Sequence[Placed]) -> Changes:
     """Count what each event adds."""
     counted: dict[tuple[str, str, str, str], list[int]] = {}
@@ -85,7 +90,7 @@ def _of_turn(turn: ModelTurn) -> Iterator[tuple[str, str, int]]:
         if tokens:
             yield metric, model, min(tokens, TOKENS_MAX)
     if turn.cost_usd:
-        yield "nano_usd", model, round(min(turn.cost_usd * _NANO, Decimal(NANO_USD_MAX)))
+        yield "nano_usd", model, nano_usd(turn.cost_usd)
     if turn.attempts:
         yield "retries", model, len(turn.attempts)
 

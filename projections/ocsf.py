@@ -33,6 +33,7 @@ from tachograph.domain.events import (
     ToolStarted,
     Unreadable,
 )
+from tachograph.projections.whose import Whose
 
 VERSION: Final = "1.7.0"
 _PRODUCT: Final = {"name": "Tachograph", "vendor_name": "Tachograph"}
@@ -45,15 +46,6 @@ _INFORMATIONAL, _MEDIUM, _HIGH = 1, 3, 4
 _UNSUPPORTED: Final = frozenset({"unsupported", "not_searched"})
 
 Object = dict[str, Any]
-
-
-class Whose(NamedTuple):
-    """Whose an event is; None where that can't be told. `actor`: whom its run acts for."""
-
-    tenant: str | None
-    trace_id: str | None
-    agent: str | None
-    actor: str | None
 
 
 class _Did(NamedTuple):

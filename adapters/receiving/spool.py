@@ -15,6 +15,7 @@ from typing import Final
 
 from tachograph.adapters.importers.otlp import spans_of
 from tachograph.adapters.receiving.requests import ReceivedSpan
+from tachograph.adapters.syncing import sync
 from tachograph.domain.errors import ImportRejected, TachographError
 
 SPANS_MAX: Final = 10_000  # of a trace
@@ -151,7 +152,7 @@ class Spool:
                     _undo(path, trace)
                     raise
             if not trace.spans:
-                _sync_folder(self._folder)
+                sync(self._folder)
         except OSError as exc:
             raise SpoolFull(f"the spool can't be written: {exc.strerror}") from exc
         trace.spans += len(spans)
@@ -177,12 +178,3 @@ def _opened_again(path: Path, now: float) -> _Trace:
     except ImportRejected:
         roots = True  # So that it is taken, told and set aside like any other that can't be imported.
     return _Trace(whole.count(b"\n"), len(whole), roots, now)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file durable too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -29,7 +28,7 @@ from tachograph.domain.events import (
     ToolError,
     ToolStarted,
 )
-from tachograph.projections.metrics import NANO_USD_MAX
+from tachograph.projections.metrics import nano_usd
 
 VERSION: Final = 1
 
@@ -71,7 +70,6 @@ COLUMNS: Final[Mapping[str, Column]] = MappingProxyType(
     }
 )
 WHOLE_MAX: Final = 2**62
-_NANO: Final = Decimal(10**9)
 
 Row = tuple[Value, ...]
 
@@ -98,9 +96,9 @@ _NOTHING: Final = _Own()
 
 def row_of(placed: Placed) -> Row:
     """Return an event's values, in the order of COLUMNS; None for those that it doesn't have."""
-    entry, context = placed.entry, placed.context
+    entry, by = placed.entry, placed.whose
     place = (entry.position, str(entry.run_id), entry.version, entry.kind)
-    whose = (context.tenant, context.trace_id, context.agent)
+    whose = (by.tenant, by.trace_id, by.agent)
     if not isinstance(entry, Recorded):
         return (*place, None, *whose, *_NOTHING, None, entry.why)
     own = _OWN[entry.kind](entry.event)
@@ -108,13 +106,12 @@ def row_of(placed: Placed) -> Row:
 
 
 def _turn(event: ModelTurn) -> _Own:
-    cost = event.cost_usd
     return _Own(
         step=_whole(event.step),
         model=event.model_answered or event.model_asked,
         tokens_in=_whole(event.usage.tokens_in),
         tokens_out=_whole(event.usage.tokens_out),
-        cost_nano_usd=None if cost is None else round(min(cost * _NANO, Decimal(NANO_USD_MAX))),
+        cost_nano_usd=None if event.cost_usd is None else nano_usd(event.cost_usd),
         duration_ms=_whole(event.latency_ms),
     )
 

@@ -14,7 +14,7 @@ from tachograph.domain.ports import EventStore
 from tachograph.domain.values import json_text
 from tachograph.domain.why.explaining import explain
 from tachograph.domain.why.indexed import IndexedTrace
-from tachograph.projections.ocsf import Whose, ocsf_events
+from tachograph.projections.ocsf import ocsf_events
 
 
 def ocsf_lines(partial: Path, store: EventStore) -> Lines:
@@ -36,14 +36,14 @@ class _Traces:
         self._last: tuple[object, IndexedTrace] | None = None
 
     def of(self, placed: Placed) -> IndexedTrace:
-        key = (placed.context.tenant, placed.context.trace_id)
+        key = (placed.whose.tenant, placed.whose.trace_id)
         if self._last is None or self._last[0] != key:
             self._last = (key, index_trace(self._store, placed.entry.run_id))
         return self._last[1]
 
 
 def _ocsf_lines(placed: Placed) -> Iterator[str]:
-    for found in ocsf_events(placed.entry, Whose(*placed.context)):
+    for found in ocsf_events(placed.entry, placed.whose):
         yield json_text(found)
 
 

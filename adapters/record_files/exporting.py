@@ -127,7 +127,7 @@ class _WriteRanges:
                     parts.append(part.seal(position))
                     part = begin(position)
                 position = placed.entry.position
-                if self.tenant is None or placed.context.tenant == self.tenant:
+                if self.tenant is None or placed.whose.tenant == self.tenant:
                     part.write(placed)
             return [*parts, part.seal(up_to)]
         except BaseException:

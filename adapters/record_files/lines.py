@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from tachograph.adapters.exporters.csv_file import csv_line
 from tachograph.adapters.record_files.columns import COLUMNS, row_of
-from tachograph.adapters.record_files.reading import RUNS_KNOWN_MAX, Context, Placed
+from tachograph.adapters.record_files.reading import RUNS_KNOWN_MAX, Placed
 from tachograph.domain.events import Recorded
 from tachograph.domain.ports import EventStore
 from tachograph.domain.values import json_text
 from tachograph.projections.plain import time_text
+from tachograph.projections.whose import Whose
 
 _TIME: Final = list(COLUMNS).index("recorded_at")
 
@@ -71,15 +72,15 @@ def csv_lines(partial: Path, store: EventStore) -> Lines:
 def _json_line(placed: Placed) -> str:
     entry = placed.entry
     place = f'{{"position":{entry.position},"run_id":"{entry.run_id}","version":{entry.version}'
-    whose = _whose(placed.context)
+    whose = _whose(placed.whose)
     if isinstance(entry, Recorded):
         return f'{place},"kind":"{entry.kind}",{whose},"event":{placed.json}}}'
     return f'{place},"kind":{json_text(entry.kind)},{whose},"unreadable":{json_text(entry.why)}}}'
 
 
 @lru_cache(maxsize=RUNS_KNOWN_MAX)
-def _whose(context: Context) -> str:
-    return f'"tenant":{json_text(context.tenant)},"trace_id":{json_text(context.trace_id)}'
+def _whose(whose: Whose) -> str:
+    return f'"tenant":{json_text(whose.tenant)},"trace_id":{json_text(whose.trace_id)}'
 
 
 def _csv_line(placed: Placed) -> str:

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from tachograph.adapters.record_files.manifest import File, Part
 from tachograph.adapters.record_files.reading import Placed
+from tachograph.adapters.syncing import sync
 
 BYTES_MAX: Final = 256_000_000
 FILES_MAX: Final = 24
@@ -76,7 +77,7 @@ class OpenPart:
             for partial, (place, events) in self._written.files().items()
         ]
         for folder in {self._folder, *((self._folder / file.name).parent for file in files)}:
-            _sync(folder)
+            sync(folder)
         return Part(position=position, events=self._events, unreadable=self._unreadable, files=tuple(files))
 
     def abandon(self) -> None:
@@ -92,16 +93,8 @@ def digest_of(path: Path) -> str:
 
 
 def _placed(folder: Path, partial: Path, name: str, events: int) -> File:
-    _sync(partial)
+    sync(partial)
     path = folder / name
     path.parent.mkdir(exist_ok=True)
     os.replace(partial, path)
     return File(name=name, events=events, bytes=path.stat().st_size, sha256=digest_of(path))
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,14 +1,13 @@
-"""The log as an export reads it: in order, some megabytes at a time, each event with its run's context."""
+"""The log as an export reads it: in order, some megabytes at a time, each event with whose it is."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tachograph.domain.approvals.events import ApprovalRequested
 from tachograph.domain.codec import encode
-from tachograph.domain.definitions import AgentDefined
-from tachograph.domain.events import Entry, Event, Recorded, RunStarted
+from tachograph.domain.events import Entry, Recorded
 from tachograph.domain.ports import EventStore
+from tachograph.projections.whose import NOBODYS, Whose, whose
 
 EVENTS_AT_ONCE_MAX: Final = 1_000
 BYTES_AT_ONCE: Final = 16_000_000
@@ -16,24 +15,12 @@ RUNS_KNOWN_MAX: Final = 10_000
 _EVENTS_AT_FIRST: Final = 50
 
 
-class Context(NamedTuple):
-    """Whose an event is, by the beginning of its run or approval; None where that can't be told."""
-
-    tenant: str | None = None
-    trace_id: str | None = None
-    agent: str | None = None
-    actor: str | None = None
-
-
 class Placed(NamedTuple):
-    """An event with its context and its fields as JSON text; None: it can't be read."""
+    """An event, whose it is, and its fields as JSON text; None: it can't be read."""
 
     entry: Entry
-    context: Context
+    whose: Whose
     json: str | None
-
-
-NOBODY: Final = Context()
 
 
 class LogReader:
@@ -41,7 +28,7 @@ class LogReader:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._known: dict[UUID, Context] = {}
+        self._known: dict[UUID, Whose] = {}
 
     def between(self, after: int, goal: int) -> Iterator[Placed]:
         """
@@ -61,26 +48,18 @@ class LogReader:
                     return
                 text = encode(entry.event).decode() if isinstance(entry, Recorded) else None
                 size += len(text or "")
-                yield Placed(entry, self._context(entry), text)
+                yield Placed(entry, self._whose(entry), text)
             after = entries[-1].position
             limit = max(1, min(EVENTS_AT_ONCE_MAX, 2 * limit, limit * BYTES_AT_ONCE // size))
 
-    def _context(self, entry: Entry) -> Context:
+    def _whose(self, entry: Entry) -> Whose:
         known = self._known.get(entry.run_id)
         if known is None:
             if len(self._known) >= RUNS_KNOWN_MAX:
                 del self._known[next(iter(self._known))]
-            known = self._known[entry.run_id] = self._read_context(entry)
+            known = self._known[entry.run_id] = self._read_whose(entry)
         return known
 
-    def _read_context(self, entry: Entry) -> Context:
+    def _read_whose(self, entry: Entry) -> Whose:
         first = entry if entry.version == 1 else next(iter(self._store.read(entry.run_id, up_to=1)), None)
-        return _context_of(first.event) if isinstance(first, Recorded) else NOBODY
-
-
-def _context_of(event: Event) -> Context:
-    if isinstance(event, RunStarted):
-        return Context(event.context.tenant, event.context.trace_id, event.agent, event.context.actor)
-    if isinstance(event, ApprovalRequested):
-        return Context(event.tenant, event.trace_id, event.agent)
-    return Context(agent=event.agent) if isinstance(event, AgentDefined) else NOBODY
+        return whose(first.event) if isinstance(first, Recorded) else NOBODYS

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from tachograph.adapters.syncing import sync
 from tachograph.adapters.workers.report_schedules import FILES
 
 COMMAND_S_MAX: Final = 600
@@ -40,7 +41,7 @@ def put(path: Path, content: bytes) -> None:
     finally:
         for left in path.parent.glob(f".{path.name}.*"):  # Also those of processes that were killed.
             left.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync(path.parent)
 
 
 async def call(command: Sequence[str], files: Sequence[Path], timeout_s: float = COMMAND_S_MAX) -> int:
@@ -70,11 +71,3 @@ async def call(command: Sequence[str], files: Sequence[Path], timeout_s: float =
 
 def _holds(path: Path, content: bytes) -> bool:
     return path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
