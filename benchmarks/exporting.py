@@ -1,11 +1,12 @@
 """
 How fast the record goes to files: a million events of refund runs on SQLite, each format by its own command.
 
-    .venv-benchmarks/bin/pip install -e '.[parquet,sql]'
+    .venv-benchmarks/bin/pip install -e '.[parquet]'
     .venv-benchmarks/bin/python benchmarks/exporting.py
 
 The rate is of the whole command, its start and the fsync of each file included. Beside it stands the peak of
-its memory, and its time against reading the log alone and against `sqlite3` copying the table.
+its own memory, without that of the processes it starts, and its time against reading the log alone and
+against `sqlite3` copying the table.
 """
 
 import argparse

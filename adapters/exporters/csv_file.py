@@ -33,12 +33,10 @@ def safe_cell(value: Cell) -> str:
 
 def csv_line(cells: Iterable[Cell]) -> str:
     """Return cells as one line of CSV, every one quoted, without its line feed."""
-    return '"' + '","'.join([_inside_quotes(cell) for cell in cells]) + '"'
+    return '"' + '","'.join(["" if cell is None else _inside_quotes(cell) for cell in cells]) + '"'
 
 
-def _inside_quotes(cell: Cell) -> str:
-    if cell is None:
-        return ""
+def _inside_quotes(cell: str | int) -> str:
     if isinstance(cell, int):
         return str(cell)
     return _known(cell) if len(cell) <= _SHORT else _escaped(cell)
